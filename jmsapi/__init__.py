@@ -1,0 +1,1 @@
+"""JMS 2.0 for Python."""
