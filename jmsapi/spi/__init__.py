@@ -1,0 +1,62 @@
+"""The seam between the core, which knows JMS, and providers, which know a wire."""
+
+from jmsapi.spi._errors import ErrorKind, ProviderError
+from jmsapi.spi.capabilities import EMULATED, NATIVE, NONE, Capabilities, Level, Support, emulated, none
+from jmsapi.spi.clock import Clock, SystemClock, Timer
+from jmsapi.spi.model import (
+    EMPTY_PROPERTIES,
+    NON_PERSISTENT,
+    PERSISTENT,
+    Address,
+    Body,
+    BodyValue,
+    ConsumerSpec,
+    Delivery,
+    DestinationKind,
+    Envelope,
+    Handle,
+    MessageKind,
+    Outcome,
+    PlainEnvelope,
+    Tag,
+)
+from jmsapi.spi.provider import DONE, VERSION, Events, Provider, ProviderEntry, SendResult, completed, failed
+
+__all__ = [
+    "DONE",
+    "EMPTY_PROPERTIES",
+    "EMULATED",
+    "NATIVE",
+    "NONE",
+    "NON_PERSISTENT",
+    "PERSISTENT",
+    "VERSION",
+    "Address",
+    "Body",
+    "BodyValue",
+    "Capabilities",
+    "Clock",
+    "ConsumerSpec",
+    "Delivery",
+    "DestinationKind",
+    "Envelope",
+    "ErrorKind",
+    "Events",
+    "Handle",
+    "Level",
+    "MessageKind",
+    "Outcome",
+    "PlainEnvelope",
+    "Provider",
+    "ProviderEntry",
+    "ProviderError",
+    "SendResult",
+    "Support",
+    "SystemClock",
+    "Tag",
+    "Timer",
+    "completed",
+    "emulated",
+    "failed",
+    "none",
+]

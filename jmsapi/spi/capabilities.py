@@ -1,0 +1,129 @@
+"""What a provider on a broker can do: stated once, here, and read by the core, the decorators and the conformance suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Final
+
+__all__ = ["EMULATED", "NATIVE", "NONE", "Capabilities", "Level", "Support", "emulated", "none"]
+
+
+class Level(Enum):
+    """How a feature comes."""
+
+    NATIVE = "native"
+    EMULATED = "emulated"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One feature or quality: how it comes, and why so."""
+
+    level: Level
+    note: str = ""
+    """The reason, for people: why not, or what the emulation does."""
+    emulate: str | None = None
+    """The word for ``?emulate=`` that would supply it with a weaker promise."""
+
+    def __bool__(self) -> bool:
+        return self.level is not Level.NONE
+
+
+NATIVE: Final = Support(Level.NATIVE)
+EMULATED: Final = Support(Level.EMULATED)
+NONE: Final = Support(Level.NONE)
+
+
+def emulated(note: str) -> Support:
+    """Return an EMULATED support with its reason."""
+    return Support(Level.EMULATED, note)
+
+
+def none(note: str, *, emulate: str | None = None) -> Support:
+    """Return a NONE support with its reason, and the word that would ask for a weaker one."""
+    return Support(Level.NONE, note, emulate)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """All that is known of a provider once it is open.
+
+    *Features* that are NONE are refused with ``UnsupportedFeatureException`` before any traffic. *Qualities* that are NONE
+    refuse nothing; they make their requirements not applicable in a certificate, with the note as the reason.
+    """
+
+    provider: str
+    """The provider's name: inproc, stomp, amqp."""
+    broker: str
+    """The broker's product: jmsapi in-process, artemis, classic, rabbitmq."""
+    version: str = ""
+    """The broker's own version text."""
+
+    # features
+    transactions: Support = NATIVE
+    transactions_atomic: Support = NATIVE
+    queue_selector: Support = NATIVE
+    topic_selector: Support = NATIVE
+    no_local: Support = NATIVE
+    durable_subscription: Support = NATIVE
+    shared_subscription: Support = NATIVE
+    shared_durable_subscription: Support = NATIVE
+    unsubscribe: Support = NATIVE
+    browser: Support = NATIVE
+    temporary_queue: Support = NATIVE
+    temporary_topic: Support = NATIVE
+    delivery_delay: Support = NATIVE
+    map_message: Support = NATIVE
+    stream_message: Support = NATIVE
+    object_message: Support = NATIVE
+    plain_message: Support = NATIVE
+    xa: Support = NONE
+
+    # qualities
+    client_id_exclusive: Support = NATIVE
+    delivery_count_exact: Support = NATIVE
+    redelivered_flag: Support = NATIVE
+    priority_order: Support = NATIVE
+    message_groups: Support = NATIVE
+    receive_no_wait_exact: Support = NATIVE
+    temporary_owner_only: Support = NATIVE
+    missing_queue_reported: Support = NATIVE
+    dead_letter: Support = NATIVE
+    durable_exclusive: Support = NATIVE
+    subscription_change_detected: Support = NATIVE
+    unknown_subscription_reported: Support = NATIVE
+    same_name_queue_and_topic: Support = NATIVE
+    expiry_in_broker: Support = NATIVE
+    user_id: Support = NONE
+
+    # manners and numbers
+    rollback_returns: bool = False
+    """Settled acks of a rolled back transaction come back from the broker by themselves."""
+    release_while_open: bool = True
+    """RELEASED and FAILED give the message to others before the consumer is released."""
+    unsettled_window: int | None = None
+    """The broker stops delivering at this many unsettled deliveries a consumer; None: credit alone decides."""
+    max_message: int | None = None
+    """Bytes; the largest message the broker takes."""
+
+    def of(self, feature: str) -> Support:
+        """Return the support of a feature or quality by its field name.
+
+        Raises:
+            KeyError: No such feature.
+        """
+        value = getattr(self, feature, None)
+        if not isinstance(value, Support):
+            raise KeyError(feature)
+        return value
+
+    def supports(self) -> dict[str, Support]:
+        """Return every feature and quality by name, in the order of this class."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Support)}
+
+    def with_(self, **changes: Support) -> Capabilities:
+        """Return a copy in which some features are changed; decorators use it."""
+        return replace(self, **changes)  # type: ignore[arg-type]
