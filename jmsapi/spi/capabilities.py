@@ -36,6 +36,10 @@ EMULATED: Final = Support(Level.EMULATED)
 NONE: Final = Support(Level.NONE)
 
 
+Quality = Support
+"""A promise that a broker keeps or not, as the type of a field: the annotation is what tells qualities from features."""
+
+
 def emulated(note: str) -> Support:
     """Return an EMULATED support with its reason."""
     return Support(Level.EMULATED, note)
@@ -63,7 +67,6 @@ class Capabilities:
 
     # features
     transactions: Support = NATIVE
-    transactions_atomic: Support = NATIVE
     queue_selector: Support = NATIVE
     topic_selector: Support = NATIVE
     no_local: Support = NATIVE
@@ -82,21 +85,22 @@ class Capabilities:
     xa: Support = NONE
 
     # qualities
-    client_id_exclusive: Support = NATIVE
-    delivery_count_exact: Support = NATIVE
-    redelivered_flag: Support = NATIVE
-    priority_order: Support = NATIVE
-    message_groups: Support = NATIVE
-    receive_no_wait_exact: Support = NATIVE
-    temporary_owner_only: Support = NATIVE
-    missing_queue_reported: Support = NATIVE
-    dead_letter: Support = NATIVE
-    durable_exclusive: Support = NATIVE
-    subscription_change_detected: Support = NATIVE
-    unknown_subscription_reported: Support = NATIVE
-    same_name_queue_and_topic: Support = NATIVE
-    expiry_in_broker: Support = NATIVE
-    user_id: Support = NONE
+    transactions_atomic: Quality = NATIVE
+    client_id_exclusive: Quality = NATIVE
+    delivery_count_exact: Quality = NATIVE
+    redelivered_flag: Quality = NATIVE
+    priority_order: Quality = NATIVE
+    message_groups: Quality = NATIVE
+    receive_no_wait_exact: Quality = NATIVE
+    temporary_owner_only: Quality = NATIVE
+    missing_queue_reported: Quality = NATIVE
+    dead_letter: Quality = NATIVE
+    durable_exclusive: Quality = NATIVE
+    subscription_change_detected: Quality = NATIVE
+    unknown_subscription_reported: Quality = NATIVE
+    same_name_queue_and_topic: Quality = NATIVE
+    expiry_in_broker: Quality = NATIVE
+    user_id: Quality = NONE
 
     # manners and numbers
     rollback_returns: bool = False
@@ -123,6 +127,15 @@ class Capabilities:
         """Return every feature and quality by name, in the order of this class."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, Support)}
+
+    def is_quality(self, name: str) -> bool:
+        """Return whether a support is a quality: NONE then refuses nothing.
+
+        Raises:
+            KeyError: No such feature or quality.
+        """
+        self.of(name)
+        return next(item.type for item in fields(self) if item.name == name) == "Quality"
 
     def with_(self, **changes: Support) -> Capabilities:
         """Return a copy in which some features are changed; decorators use it."""
