@@ -1,0 +1,123 @@
+"""The folder of one running broker: its data, its log, what it takes to end it, and whether anybody still wants it.
+
+A broker that belongs to a running program is kept by a lock on the folder's ``lease`` file. The kernel drops the lock when
+the program ends in whatever way, and the next launch removes what it left. A broker that shall outlive its program is kept by
+a file named ``kept`` instead.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TypedDict
+
+from ._kinds import BrokerKind, LauncherError, Wire
+
+
+class Record(TypedDict):
+    """What is written down of a broker, enough to find it again."""
+
+    kind: BrokerKind
+    how: str
+    ports: dict[Wire, int]
+    mark: str
+
+
+def default_root() -> Path:
+    """Find, or make, the private folder below the temporary one that holds this user's brokers.
+
+    Raises:
+        LauncherError: The folder is there but is somebody else's.
+    """
+    root = Path(tempfile.gettempdir()) / f"jmsapi-brokers-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    if root.lstat().st_uid != os.getuid() or not root.is_dir() or root.is_symlink():
+        raise LauncherError(f"{root} is not a folder of this user")
+    return root
+
+
+class Folder:
+    """One broker's folder; see the module's text for who keeps it."""
+
+    def __init__(self, path: Path, lease: IO[str] | None) -> None:
+        self.path = path
+        self._lease = lease
+
+    @classmethod
+    def make(cls, root: Path, kind: BrokerKind, *, kept: bool) -> Folder:
+        """Make a new folder below ``root``; a kept one is named by its kind alone."""
+        root.mkdir(parents=True, exist_ok=True)
+        if kept:
+            path = root / kind
+            path.mkdir()
+            (path / "kept").touch()
+            return cls(path, None)
+        while True:
+            path = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=root))
+            # None: another launch took the folder for a leftover, just before it was locked.
+            if (lease := _lock(path)) is not None:
+                return cls(path, lease)
+
+    @classmethod
+    def leftovers(cls, root: Path) -> Iterator[Folder]:
+        """Take over the folders whose program has ended."""
+        for path in sorted(root.iterdir()) if root.is_dir() else []:
+            # A folder without a lease is a kept one, or one that its maker is about to lock.
+            if path.is_dir() and (path / "lease").exists() and (lease := _lock(path)) is not None:
+                yield cls(path, lease)
+
+    @property
+    def log(self) -> Path:
+        """Name the file that a local process writes its output to."""
+        return self.path / "log"
+
+    def write(self, record: Record) -> None:
+        """Note what is running."""
+        part = self.path / "broker.json.part"
+        part.write_text(json.dumps(record, indent=1), encoding="utf-8")
+        part.replace(self.path / "broker.json")
+
+    def read(self) -> Record | None:
+        """Find what was noted, or None if the launch did not get so far."""
+        try:
+            record: Record = json.loads((self.path / "broker.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return record
+
+    def remove(self) -> None:
+        """Delete the folder and everything in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lease is not None:
+            self._lease.close()
+
+
+def is_wanted(path: Path) -> bool:
+    """Tell whether a program, or nobody but a later ``down``, still keeps this folder."""
+    if not path.is_dir():
+        return False
+    if (path / "kept").exists() or not (path / "lease").exists():
+        return True
+    lease = _lock(path)
+    if lease is None:
+        return True
+    lease.close()
+    return False
+
+
+def _lock(path: Path) -> IO[str] | None:
+    try:
+        lease = (path / "lease").open("a")
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lease.close()
+        return None
+    return lease

@@ -1,0 +1,142 @@
+"""Start a broker, in whatever way this machine allows."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from . import _container, _process
+from ._broker import Broker, Host
+from ._container import ContainerHost
+from ._folder import Folder, default_root
+from ._given import given
+from ._kinds import INFO, KINDS, BrokerKind, LauncherError
+from ._process import ProcessHost
+
+Way = Literal["container", "process"]
+LaunchHow = Literal["auto", "container", "process"]
+_TRIES = 3
+
+
+class BrokerUnavailable(LauncherError):
+    """This machine has no way to run the broker; the text says why for each way."""
+
+
+def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = None, ready_s: float = 90.0) -> Broker:
+    """Start a broker with empty data, listening on 127.0.0.1 only, and wait until every wire takes a log-in.
+
+    A broker that is given in the environment (``JMSAPI_ARTEMIS_URLS``, ``JMSAPI_CLASSIC_URLS``, ``JMSAPI_RABBITMQ_URLS``)
+    wins over starting one. What ended programs left behind on this machine is removed first.
+
+    Args:
+        kind: Which broker.
+        how: A container, a local process, or (``auto``) the first of the two that works here. The environment variable
+            ``JMSAPI_BROKERS_HOW`` says what ``auto`` means.
+        kept_in: Let the broker outlive this program and note it in this folder, for ``python -m
+            jmsapi_conformance.brokers down``. None: it ends with this program at the latest.
+        ready_s: Longest wait for it to be ready, in seconds.
+    Returns:
+        The broker; the caller stops it.
+    Raises:
+        BrokerUnavailable: No way to run it here.
+        LauncherError: It did not start; the text ends with its log's last lines.
+    """
+    if (broker := given(kind)) is not None:
+        return broker
+    reasons: list[str] = []
+    for way in _ways(how):
+        reason = _WHY_NOT[way](kind)
+        if reason is None:
+            return _start(kind, way, kept_in, ready_s)
+        reasons.append(f"as {way}: {reason}")
+    raise BrokerUnavailable(f"{INFO[kind].title} cannot be had. {'. '.join(reasons)}")
+
+
+def available(how: LaunchHow = "auto") -> dict[BrokerKind, str | None]:
+    """Find out which brokers can be had here, fetching images or files that are missing.
+
+    Returns:
+        For each kind None, or the reason why it cannot be had.
+    """
+    return {kind: _reason(kind, how) for kind in KINDS}
+
+
+def found(root: Path, kind: BrokerKind) -> Broker | None:
+    """Find a kept broker again.
+
+    Args:
+        root: The folder that was ``kept_in`` at its launch.
+    Returns:
+        The broker, running or not, or None when none is noted there.
+    """
+    folder = Folder(root / kind, None)
+    record = folder.read()
+    if record is None:
+        return None
+    make = ContainerHost if record["how"] == "container" else ProcessHost
+    return Broker.run_by(kind, make(kind, folder, record["ports"], record["mark"]), folder)
+
+
+_WHY_NOT: dict[Way, Callable[[BrokerKind], str | None]] = {"container": _container.why_not, "process": _process.why_not}
+
+
+def _ways(how: LaunchHow) -> tuple[Way, ...]:
+    said = os.environ.get("JMSAPI_BROKERS_HOW") or "auto"
+    if said not in ("auto", "container", "process"):
+        raise LauncherError(f"JMSAPI_BROKERS_HOW must be auto, container or process, not {said!r}")
+    chosen: LaunchHow = said if how == "auto" else how
+    if chosen == "auto":
+        return ("container", "process")
+    return (chosen,)
+
+
+def _reason(kind: BrokerKind, how: LaunchHow) -> str | None:
+    try:
+        if given(kind) is not None:
+            return None
+    except LauncherError as error:
+        return str(error)
+    reasons: list[str] = []
+    for way in _ways(how):
+        reason = _WHY_NOT[way](kind)
+        if reason is None:
+            return None
+        reasons.append(f"as {way}: {reason}")
+    return ". ".join(reasons)
+
+
+def _start(kind: BrokerKind, way: Way, kept_in: Path | None, ready_s: float) -> Broker:
+    root = kept_in or default_root()
+    _sweep(root, containers=way == "container")
+    for attempt in range(_TRIES):
+        folder = Folder.make(root, kind, kept=kept_in is not None)
+        host: Host | None = None
+        try:
+            host = ContainerHost.new(kind, folder) if way == "container" else ProcessHost.new(kind, folder)
+            broker = Broker.run_by(kind, host, folder)
+            broker.start(ready_s=ready_s)
+            broker.note()
+        except BaseException as error:
+            if host is not None:
+                host.remove()
+            folder.remove()
+            # Somebody else took one of the free ports just before the broker did.
+            if "already" in str(error) and attempt + 1 < _TRIES:
+                continue
+            raise
+        if kept_in is None:
+            atexit.register(broker.stop)
+        return broker
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _sweep(root: Path, *, containers: bool) -> None:
+    for folder in Folder.leftovers(root):
+        if (record := folder.read()) is not None and record["how"] == "process":
+            ProcessHost(record["kind"], folder, record["ports"], record["mark"]).remove()
+        folder.remove()
+    if containers:
+        _container.sweep()
