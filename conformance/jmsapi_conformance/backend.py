@@ -1,0 +1,55 @@
+"""One thing to certify: a URL, how to get factories for it, and what it says it can do."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+from collections.abc import Iterable
+from functools import cached_property
+
+import jmsapi
+from jmsapi import ConnectionFactory
+from jmsapi.spi import Capabilities
+
+__all__ = ["Backend"]
+
+
+class Backend:
+    """A provider on a broker, reached by URL.
+
+    Args:
+        url: As for ``jmsapi.connection_factory``, credentials included.
+        environment: Which of ``marks.ENVIRONMENT`` is there, beyond what the URL tells.
+    """
+
+    def __init__(self, url: str, environment: Iterable[str] = ()) -> None:
+        self._url = url
+        beyond = set(environment)
+        if not url.startswith("inproc:"):
+            beyond.add("second_process")
+        self.environment = frozenset(beyond)
+        self._run = f"{os.getpid():x}{secrets.token_hex(3)}"
+        self._numbers = itertools.count(1)
+
+    @property
+    def url(self) -> str:
+        """The URL with its credentials, for a second process of a test."""
+        return self._url
+
+    def factory(self, **options: object) -> ConnectionFactory:
+        """Return a new factory; options are those of ``jmsapi.connection_factory``."""
+        return jmsapi.connection_factory(self._url, **options)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What the provider says once it is connected; asked once."""
+        with self.factory().create_connection() as connection:
+            return jmsapi.capabilities(connection)
+
+    def unique(self, word: str) -> str:
+        """Return a name that no other test and no other run uses: letters, digits and dots only."""
+        return f"conformance.{word}.{self._run}.{next(self._numbers)}"
+
+    def __repr__(self) -> str:
+        return f"Backend({jmsapi.redact_url(self._url)!r})"

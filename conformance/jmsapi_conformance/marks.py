@@ -1,0 +1,49 @@
+"""The two decorators of a requirement test."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from jmsapi.spi import Capabilities
+from jmsapi_conformance.inventory import by_id
+
+__all__ = ["ENVIRONMENT", "needs", "requirement"]
+
+ENVIRONMENT: Final[dict[str, str]] = {
+    "second_process": "the broker can only be reached from this process",
+    "broker_restart": "the runner did not start this broker and may not restart it",
+    "link_control": "the runner has no hold on the network link of this backend",
+}
+"""What a test may need of the surroundings, and the reason given where it is not there."""
+
+_SUPPORTS: Final = frozenset(Capabilities("", "").supports())
+
+
+def requirement(*ids: str) -> pytest.MarkDecorator:
+    """Name the requirements a test proves; an id that is not in the inventory is refused at once.
+
+    Args:
+        ids: Such as ``"4.4.1-2"``. A test that proves half of a requirement does not name it.
+    """
+    if not ids:
+        raise ValueError("requirement() needs at least one id")
+    for one in ids:
+        try:
+            by_id(one)
+        except KeyError:
+            raise ValueError(f"{one!r} is not in the inventory of requirements") from None
+    return pytest.mark.requirement(*ids)
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Name what a test needs of the backend, in the words of ``jmsapi.spi.Capabilities`` or of ``ENVIRONMENT``.
+
+    Where a *feature* is NONE the test must end in UnsupportedFeatureException; where a *quality* is NONE, or the surroundings
+    lack something, it is not applicable.
+    """
+    for name in names:
+        if name not in _SUPPORTS and name not in ENVIRONMENT:
+            raise ValueError(f"{name!r} is neither a capability nor a part of the environment")
+    return pytest.mark.needs(*names)

@@ -1,0 +1,200 @@
+"""The pytest plug-in: it collects the suite for a backend, judges each test, and gives the results to whoever runs it.
+
+Loaded by name only (``-p jmsapi_conformance.plugin``). Two ways in:
+
+- ``jmsapi-conformance URL`` runs pytest on the suite's folder with ``--jms-url``;
+- a project's own tests say ``inproc = Certify("inproc://certify")`` in a test module, and the whole suite appears there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+# Before the modules themselves are imported: asserts in the kit and the suite explain themselves.
+pytest.register_assert_rewrite("jmsapi_conformance.kit", "jmsapi_conformance.suite")
+
+from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.deadline import run_within
+from jmsapi_conformance.fixtures import (
+    connect,
+    connection,
+    context,
+    factory,
+    names,
+    other_session,
+    queue,
+    session,
+    topic,
+)
+from jmsapi_conformance.verdicts import Applicability, Verdict, applicability, is_refusal, judge
+
+__all__ = [
+    "SUITE",
+    "Certify",
+    "applicable",
+    "backend",
+    "connect",
+    "connection",
+    "context",
+    "factory",
+    "names",
+    "other_session",
+    "queue",
+    "session",
+    "topic",
+]
+
+SUITE: Final = Path(__file__).parent / "suite"
+TEST_DEADLINE_S: Final = float(os.environ.get("JMSAPI_CONFORMANCE_TEST_DEADLINE", "60"))
+_BACKENDS = pytest.StashKey[dict[str, Backend]]()
+_APPLIES = pytest.StashKey[Applicability]()
+
+
+class Certify:
+    """Puts the whole suite into a test module, for one backend.
+
+    Args:
+        url: The backend's URL, or a function that gives it when the first test runs: given the name of a session fixture it may
+            be left out.
+        fixture: Name of a session-scoped fixture that gives the URL, or a ``Backend``.
+        marks: Put on every test, such as ``pytest.mark.broker``.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, fixture: str | None = None, marks: Iterable[pytest.MarkDecorator] = ()
+    ) -> None:
+        if (url is None) == (fixture is None):
+            raise ValueError("give a URL or the name of a fixture")
+        self.url, self.fixture, self.marks = url, fixture, tuple(marks)
+
+
+class SuiteModule(pytest.Module):
+    """A module of the suite, as one backend's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.add_marker(pytest.mark.usefixtures("applicable"))
+
+
+class SuiteNode(pytest.Collector):
+    """The suite inside somebody's test module."""
+
+    certify: Certify
+
+    def collect(self) -> Iterable[pytest.Collector]:
+        """Give a node for each module of the suite."""
+        for path in _modules():
+            yield SuiteModule.from_parent(self, path=path, name=path.stem, nodeid=f"{self.nodeid}::{path.stem}")
+
+
+def _modules() -> list[Path]:
+    return sorted(path for path in SUITE.glob("*.py") if not path.name.startswith("_"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--jms-url``."""
+    parser.getgroup("jmsapi conformance").addoption("--jms-url", metavar="URL", help="the backend that the suite runs against")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the suite's marks known."""
+    config.stash[_BACKENDS] = {}
+    config.addinivalue_line("markers", "requirement(*ids): requirement ids that this test proves")
+    config.addinivalue_line("markers", "needs(*names): capabilities or surroundings that this test needs")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the suite's own modules, when pytest runs on their folder."""
+    if file_path.parent == SUITE and file_path in _modules():
+        return SuiteModule.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Collector | None:
+    """Turn a ``Certify`` of a test module into the suite."""
+    if not isinstance(obj, Certify):
+        return None
+    node: SuiteNode = SuiteNode.from_parent(collector, name=name)
+    node.certify = obj
+    for mark in obj.marks:
+        node.add_marker(mark)
+    return node
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Give the backend that this test is to certify."""
+    node = request.node.getparent(SuiteNode)
+    given = request.config.getoption("--jms-url")
+    if node is not None:
+        given = node.certify.url or request.getfixturevalue(node.certify.fixture)
+    if isinstance(given, Backend):
+        return given
+    if not given:
+        raise pytest.UsageError("the conformance suite needs a backend: --jms-url URL")
+    known = request.config.stash[_BACKENDS]
+    return known.setdefault(given, Backend(given))
+
+
+@pytest.fixture
+def applicable(request: pytest.FixtureRequest, backend: Backend) -> None:
+    """Compare the test's needs with the backend; skip it where it can say nothing."""
+    needed = [name for mark in request.node.iter_markers("needs") for name in mark.args]
+    applies = applicability(needed, backend.capabilities, backend.environment) if needed else Applicability()
+    request.node.stash[_APPLIES] = applies
+    if applies.not_applicable is not None:
+        pytest.skip(applies.not_applicable)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test of the suite under a deadline."""
+    if pyfuncitem.getparent(SuiteModule) is None:
+        return None
+    call: Callable[..., object] = pyfuncitem.obj
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(call).parameters}
+    run_within(TEST_DEADLINE_S, lambda: call(**arguments))
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Judge: a refusal that was due passes, a claim of NONE that works fails."""
+    report = yield
+    if item.getparent(SuiteModule) is None:
+        return report
+    applies = item.stash.get(_APPLIES, Applicability())
+    error = call.excinfo.value if call.excinfo is not None else None
+    found: tuple[Verdict, str] | None = None
+    if report.skipped:
+        found = Verdict.NOT_APPLICABLE, str(error)
+    elif report.when == "call" or (report.when == "setup" and is_refusal(error)):
+        found = judge(applies, error)
+    elif error is not None:
+        found = Verdict.FAIL, f"{report.when}: {type(error).__name__}: {error}"
+    if found is None:
+        return report
+    verdict, reason = found
+    if verdict is Verdict.FAIL:
+        if error is None:
+            report.outcome, report.longrepr = "failed", reason
+    elif verdict is Verdict.REFUSED:
+        if report.when == "call":
+            report.outcome, report.longrepr = "passed", None
+        else:
+            # A setup that "passed" would be followed by the call.
+            report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Refused: {reason}")
+    ids = [one for mark in item.iter_markers("requirement") for one in mark.args]
+    needed = [name for mark in item.iter_markers("needs") for name in mark.args]
+    report.user_properties.append(
+        ("jms", {"requirements": ids, "needs": needed, "verdict": verdict.value, "reason": reason}),
+    )
+    return report

@@ -1,0 +1,1 @@
+"""The tests: one module a section. Collected by the plug-in, not by their names."""
