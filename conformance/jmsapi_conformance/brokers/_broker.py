@@ -119,7 +119,10 @@ class Broker:
         Raises:
             LauncherError: It did not become ready; the text ends with its log's last lines.
         """
-        self._ours("start").start()
+        host = self._ours("start")
+        host.start()
+        if self._folder is not None:
+            self._folder.write({"kind": self.kind, "how": host.how, "ports": host.ports, "mark": host.mark})
         self.wait_until_ready(ready_s=ready_s)
 
     def wait_until_ready(self, *, ready_s: float) -> None:
@@ -163,7 +166,6 @@ class Broker:
             host.shut_down()
             wait_until_gone(host.ports, timeout_s=_GONE_S)
         self.start(ready_s=ready_s)
-        self.note()
 
     def stop(self) -> None:
         """End it and remove all that belongs to it; a given broker is left as it is."""
@@ -176,12 +178,6 @@ class Broker:
     def log(self) -> str:
         """Read what the broker itself wrote since its first start; empty for a given one."""
         return "" if self._host is None else self._host.log()
-
-    def note(self) -> None:
-        """Write into its folder what it takes to find it again."""
-        if self._host is not None and self._folder is not None:
-            ports, mark = self._host.ports, self._host.mark
-            self._folder.write({"kind": self.kind, "how": self._host.how, "ports": ports, "mark": mark})
 
     def __enter__(self) -> Self:
         return self

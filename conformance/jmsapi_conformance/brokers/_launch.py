@@ -35,8 +35,9 @@ def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = 
         kind: Which broker.
         how: A container, a local process, or (``auto``) the first of the two that works here. The environment variable
             ``JMSAPI_BROKERS_HOW`` says what ``auto`` means.
-        kept_in: Let the broker outlive this program and note it in this folder, for ``python -m
-            jmsapi_conformance.brokers down``. None: it ends with this program at the latest.
+        kept_in: Let the broker outlive this program and note it in this folder, where ``found`` and ``python -m
+            jmsapi_conformance.brokers down`` look; one that is noted there already is replaced. None: it ends with this
+            program at the latest.
         ready_s: Longest wait for it to be ready, in seconds.
     Returns:
         The broker; the caller stops it.
@@ -46,13 +47,7 @@ def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = 
     """
     if (broker := given(kind)) is not None:
         return broker
-    reasons: list[str] = []
-    for way in _ways(how):
-        reason = _WHY_NOT[way](kind)
-        if reason is None:
-            return _start(kind, way, kept_in, ready_s)
-        reasons.append(f"as {way}: {reason}")
-    raise BrokerUnavailable(f"{INFO[kind].title} cannot be had. {'. '.join(reasons)}")
+    return _start(kind, _choose(kind, how), kept_in, ready_s)
 
 
 def available(how: LaunchHow = "auto") -> dict[BrokerKind, str | None]:
@@ -80,36 +75,44 @@ def found(root: Path, kind: BrokerKind) -> Broker | None:
     return Broker.run_by(kind, make(kind, folder, record["ports"], record["mark"]), folder)
 
 
+_WAYS: dict[str, tuple[Way, ...]] = {
+    "auto": ("container", "process"),
+    "container": ("container",),
+    "process": ("process",),
+}
 _WHY_NOT: dict[Way, Callable[[BrokerKind], str | None]] = {"container": _container.why_not, "process": _process.why_not}
 
 
 def _ways(how: LaunchHow) -> tuple[Way, ...]:
-    said = os.environ.get("JMSAPI_BROKERS_HOW") or "auto"
-    if said not in ("auto", "container", "process"):
-        raise LauncherError(f"JMSAPI_BROKERS_HOW must be auto, container or process, not {said!r}")
-    chosen: LaunchHow = said if how == "auto" else how
-    if chosen == "auto":
-        return ("container", "process")
-    return (chosen,)
+    meaning = os.environ.get("JMSAPI_BROKERS_HOW") or "auto" if how == "auto" else how
+    if meaning not in _WAYS:
+        raise LauncherError(f"JMSAPI_BROKERS_HOW must be one of {', '.join(_WAYS)}, not {meaning!r}")
+    return _WAYS[meaning]
 
 
-def _reason(kind: BrokerKind, how: LaunchHow) -> str | None:
-    try:
-        if given(kind) is not None:
-            return None
-    except LauncherError as error:
-        return str(error)
+def _choose(kind: BrokerKind, how: LaunchHow) -> Way:
     reasons: list[str] = []
     for way in _ways(how):
         reason = _WHY_NOT[way](kind)
         if reason is None:
-            return None
+            return way
         reasons.append(f"as {way}: {reason}")
-    return ". ".join(reasons)
+    raise BrokerUnavailable(f"{INFO[kind].title} cannot be had. {'. '.join(reasons)}")
+
+
+def _reason(kind: BrokerKind, how: LaunchHow) -> str | None:
+    try:
+        if given(kind) is None:
+            _choose(kind, how)
+    except LauncherError as error:
+        return str(error)
+    return None
 
 
 def _start(kind: BrokerKind, way: Way, kept_in: Path | None, ready_s: float) -> Broker:
     root = kept_in or default_root()
+    if kept_in is not None:
+        _remove_kept(root, kind)
     _sweep(root, containers=way == "container")
     for attempt in range(_TRIES):
         folder = Folder.make(root, kind, kept=kept_in is not None)
@@ -118,7 +121,6 @@ def _start(kind: BrokerKind, way: Way, kept_in: Path | None, ready_s: float) -> 
             host = ContainerHost.new(kind, folder) if way == "container" else ProcessHost.new(kind, folder)
             broker = Broker.run_by(kind, host, folder)
             broker.start(ready_s=ready_s)
-            broker.note()
         except BaseException as error:
             if host is not None:
                 host.remove()
@@ -131,6 +133,13 @@ def _start(kind: BrokerKind, way: Way, kept_in: Path | None, ready_s: float) -> 
             atexit.register(broker.stop)
         return broker
     raise AssertionError("the last attempt returns or raises")
+
+
+def _remove_kept(root: Path, kind: BrokerKind) -> None:
+    if (old := found(root, kind)) is not None:
+        old.stop()
+    # A launch that was cut off leaves a folder without a note in it.
+    Folder(root / kind, None).remove()
 
 
 def _sweep(root: Path, *, containers: bool) -> None:

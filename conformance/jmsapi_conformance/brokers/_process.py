@@ -184,7 +184,15 @@ def _wait(done: Callable[[], bool], timeout_s: float, otherwise: str) -> None:
 
 
 def _birth(pid: int) -> str:
-    """Tell when a process began, in the kernel's own words; empty when it is gone or already dead."""
+    """Tell when a process began, in the system's own words; empty when it is gone or dead and not yet buried."""
+    if Path("/proc/self/stat").exists():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+        # The name, in brackets, may hold anything; after it comes the state, and the start time as the twentieth field.
+        fields = stat.rpartition(")")[2].split()
+        return "" if fields[0] in "ZX" else fields[19]
     done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True)
     state, _, born = done.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else born.strip()
