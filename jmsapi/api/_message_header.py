@@ -14,6 +14,8 @@ __all__ = ["MessageHeader"]
 class MessageHeader(ABC):
     """The header fields of a message."""
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def jms_message_id(self) -> str | None:

@@ -15,6 +15,8 @@ __all__ = ["MessageProperties"]
 class MessageProperties(ABC):
     """The properties of a message."""
 
+    __slots__ = ()
+
     @abstractmethod
     def clear_properties(self) -> None:
         """Remove all properties and make them writeable; header and body stay.

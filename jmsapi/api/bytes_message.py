@@ -19,6 +19,8 @@ class BytesMessage(Message):
     Spec: 3.3-3, 3.7-1, 3.11.4-2, 3.11.4-4.
     """
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def body_length(self) -> int:

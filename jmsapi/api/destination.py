@@ -15,3 +15,5 @@ class Destination(ABC):  # noqa: B024 - in JMS it has no method either
     Threads: any number at once.
     Spec: 3.4.1-2, 4.2-1, 4.2.1-1, 2.3-1, 2.5-3, 2.8-1.
     """
+
+    __slots__ = ()

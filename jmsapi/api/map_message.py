@@ -22,6 +22,8 @@ class MapMessage(Message):
     Spec: 3.3-3, 3.7-1, 3.11.3-1, 3.11.3-4, 3.11.4-1, 3.11.4-2.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     def get_boolean(self, name: str) -> bool:
         """Read a value as a bool.

@@ -28,6 +28,8 @@ class Message(MessageHeader, MessageProperties):
     Spec: 3.3-1, 3.3-3, 3.4-1, 3.4.11-12, 3.5.7-4, 3.7-1, 3.11.4-2, 3.12-1, 4.3.5-13, 4.6.2.9-1.
     """
 
+    __slots__ = ()
+
     DEFAULT_DELIVERY_MODE: Final[int] = 2
     DEFAULT_PRIORITY: Final[int] = 4
     DEFAULT_TIME_TO_LIVE: Final[int] = 0

@@ -16,6 +16,8 @@ class ObjectMessage(Message):
     Spec: 3.3-3, 3.7-1, 3.11.4-2.
     """
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def object(self) -> Any:

@@ -16,6 +16,8 @@ class Queue(Destination):
     Spec: 4.2-1, 4.2-2, 2.5-3.
     """
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def queue_name(self) -> str:

@@ -19,6 +19,8 @@ class StreamMessage(Message):
     Spec: 3.3-3, 3.7-1, 3.11.3-1, 3.11.3-4, 3.11.4-1, 3.11.4-2.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     def read_boolean(self) -> bool:
         """Read the next value as a bool.

@@ -16,6 +16,8 @@ class TemporaryQueue(Queue):
     Spec: 4.4.3-7, 4.4.3-8.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     def delete(self) -> None:
         """Delete the queue now; otherwise it goes when its connection closes.

@@ -16,6 +16,8 @@ class TemporaryTopic(Topic):
     Spec: 4.4.3-8.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     def delete(self) -> None:
         """Delete the topic now; otherwise it goes when its connection closes.

@@ -15,6 +15,8 @@ class TextMessage(Message):
     Spec: 3.3-3, 3.7-1, 3.11.4-2.
     """
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def text(self) -> str | None:

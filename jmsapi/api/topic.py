@@ -16,6 +16,8 @@ class Topic(Destination):
     Spec: 4.2-1, 4.2-2, 2.5-3.
     """
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def topic_name(self) -> str:
