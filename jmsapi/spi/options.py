@@ -25,13 +25,14 @@ Words = Annotated[frozenset[str], BeforeValidator(_words)]
 class ProviderOptions(BaseModel):
     """What can be said of any connection. Times are milliseconds; names are those of URL parameters and of the config file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # An error's text must not quote what was given: it may be a password in the wrong place.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     scheme: str = Field(description="URL scheme; picks the provider")
     host: str = Field(default="", description="Host name or address; for inproc the broker's name")
     port: int | None = Field(default=None, ge=0, le=65535, description="TCP port; the wire's own default when left out")
     path: str = Field(default="", description="Path of the URL, without its leading slash")
-    user: str | None = Field(default=None, description="User name")
+    user: str | None = Field(default=None, repr=False, description="User name; never shown")
     password: SecretStr | None = Field(default=None, description="Password; never shown")
     client_id: str | None = Field(default=None, min_length=1, description="JMS client identifier of every connection")
     emulate: Words = Field(default=frozenset(), description="Weaker emulations asked for by name, separated by commas")
@@ -55,6 +56,7 @@ class ProviderOptions(BaseModel):
 class TlsOptions(ProviderOptions):
     """TLS settings of the wires that have it. Each check can be switched off by itself, which is logged."""
 
+    host: str = Field(min_length=1, description="Host name or address")
     tls_ca: str | None = Field(default=None, description="File of trusted certificates (PEM); the system's when left out")
     tls_cert: str | None = Field(default=None, description="Client certificate (PEM)")
     tls_key: str | None = Field(default=None, description="Key of the client certificate (PEM)")

@@ -1,7 +1,7 @@
 """4.3.3 Connection setup."""
 
 from jmsapi import Queue, Session
-from jmsapi_conformance.fixtures import Connect
+from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import Recorder, expect_nothing_for, receive_text, send_texts
 from jmsapi_conformance.marks import requirement
 
@@ -18,22 +18,26 @@ def test_a_new_connection_delivers_nothing_until_it_is_started(connect: Connect,
 
 
 @requirement("4.3.3-1")
-def test_a_new_connection_calls_no_listener_until_it_is_started(connect: Connect, queue: Queue, other_session: Session) -> None:
+def test_a_new_connection_calls_no_listener_until_it_is_started(
+    connect: Connect, queue: Queue, other_session: Session, names: Names
+) -> None:
+    empty = other_session.create_queue(names.queue())
     send_texts(other_session, queue, "early")
     connection = connect(started=False)
     listener = Recorder()
     connection.create_session().create_consumer(queue).message_listener = listener
     # A receive on the same stopped connection spends the time in which the listener must stay silent.
-    expect_nothing_for(connection.create_session().create_consumer(queue))
+    expect_nothing_for(connection.create_session().create_consumer(empty))
     assert listener.messages == []
     connection.start()
+    assert listener.wait_for_texts(1) == ["early"]
 
 
 @requirement("4.3.3-2")
 def test_start_makes_messages_flow_to_consumers_made_before_and_after_it(
-    connect: Connect, queue: Queue, other_session: Session
+    connect: Connect, other_session: Session, names: Names
 ) -> None:
-    queues = [queue, *(other_session.create_queue(f"{queue.queue_name}.{n}") for n in range(3))]
+    queues = [other_session.create_queue(names.queue()) for _ in range(4)]
     connection = connect(started=False)
     session, with_listener = connection.create_session(), connection.create_session()
     early, late = Recorder(), Recorder()

@@ -1,0 +1,149 @@
+"""The way in: factories by URL, administered objects by name."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final, TypeVar, overload
+
+from jmsapi import config
+from jmsapi._core.destination import QueueImpl, TopicImpl
+from jmsapi._core.plugins import providers
+from jmsapi.api import Connection, ConnectionFactory, Destination, JMSContext
+from jmsapi.errors import JMSException
+from jmsapi.spi import Capabilities, ProviderEntry
+
+__all__ = ["capabilities", "connection_factory", "lookup", "register_object", "register_provider"]
+
+T = TypeVar("T")
+_objects: Final[dict[str, object]] = {}
+_objects_lock: Final = threading.Lock()
+
+
+def connection_factory(url: str, **options: object) -> ConnectionFactory:
+    """Make a connection factory for a URL; nothing is opened.
+
+    Args:
+        url: ``inproc://name``, ``stomp://user:password@host:port``, ``stomp+ssl://``, ``amqp://``, ``amqps://`` or a scheme of a
+            registered provider; options may follow as ``?name=value&...``. Parts are percent-decoded.
+        options: The same options by keyword, and ``host``, ``port``, ``user``, ``password``; they win over the URL.
+    Returns:
+        A factory of both domains: it is also a QueueConnectionFactory and a TopicConnectionFactory.
+    Raises:
+        JMSException: ``error_code`` is ``bad-url``, ``unknown-scheme``, ``unknown-option``, ``bad-option``, ``provider-version``
+            or ``provider-broken``. A missing extra is reported by ``create_connection``, as ``missing-extra``.
+    Threads: any.
+    Spec: 4.2-1, 4.2.2-1, 2.3-1.
+    """
+    # Loads sessions, threads and all: a program that only wants a message class need not wait for it.
+    from jmsapi._core.factory import ConnectionFactoryImpl
+
+    settings = config.parse_url(url, options, entries=providers)
+    return ConnectionFactoryImpl(providers[settings.scheme], settings)
+
+
+@overload
+def lookup(name: str) -> ConnectionFactory | Destination: ...
+
+
+@overload
+def lookup(name: str, kind: type[T]) -> T: ...
+
+
+def lookup(name: str, kind: type[T] | None = None) -> object:
+    """Find an administered object by name.
+
+    What ``register_object`` bound comes first, then the tables ``[factories.NAME]``, ``[queues.NAME]`` and ``[topics.NAME]`` of
+    ``jmsapi.toml``: the file that the environment variable ``JMSAPI_CONFIG`` names, else the one in the working directory.
+
+    Args:
+        name: As it was bound, or as the file says.
+        kind: What it must be, such as ``ConnectionFactory`` or ``Queue``; also the type that is returned.
+    Returns:
+        The object bound, or a new one from the file.
+    Raises:
+        JMSException: Nothing has that name (``unknown-name``), it is of another kind (``wrong-kind``), a variable is not set
+            (``missing-variable``), or the file is wrong.
+    Threads: any.
+    Spec: 9.1.1-1, 9.1.2-1, 4.2-1.
+    """
+    found = _find(name)
+    if kind is not None and not isinstance(found, kind):
+        raise JMSException(f"{name!r} is a {_kind_of(found)}, not a {kind.__name__}", "wrong-kind")
+    return found
+
+
+def _kind_of(found: object) -> str:
+    for word, kind in (("ConnectionFactory", ConnectionFactory), ("Queue", QueueImpl), ("Topic", TopicImpl)):
+        if isinstance(found, kind):
+            return word
+    return type(found).__name__
+
+
+def _find(name: str) -> object:
+    with _objects_lock:
+        bound = dict(_objects)
+    if name in bound:
+        return bound[name]
+    file = config.load_config()
+    if name in file.factories:
+        url, options = file.factories[name].resolved(name, os.environ)
+        return connection_factory(url, **options)
+    if name in file.queues:
+        return QueueImpl(file.queues[name].name)
+    if name in file.topics:
+        return TopicImpl(file.topics[name].name)
+    where = file.source or "no jmsapi.toml was found: name one by JMSAPI_CONFIG, or call register_object"
+    near = config.closest(name, [*bound, *file.names()], "names")
+    raise JMSException(f"nothing is registered under {name!r}{near} ({where})", "unknown-name")
+
+
+def register_object(name: str, found: ConnectionFactory | Destination | None) -> None:
+    """Bind an administered object to a name for ``lookup``, in this process.
+
+    Args:
+        name: At least one character; an earlier binding of it is replaced.
+        found: The factory or destination; None ends the binding.
+    Raises:
+        JMSException: The name is empty (``bad-name``).
+    Threads: any.
+    Spec: 9.1.1-1.
+    """
+    if not name:
+        raise JMSException("register_object: the name is empty", "bad-name")
+    with _objects_lock:
+        if found is None:
+            _objects.pop(name, None)
+        else:
+            _objects[name] = found
+
+
+def register_provider(entry: ProviderEntry) -> None:
+    """Make a provider known by its schemes, in this process; it comes before an installed one.
+
+    Distributions use the entry point group ``jmsapi.providers`` instead.
+
+    Args:
+        entry: See ``jmsapi.spi.ProviderEntry``.
+    Raises:
+        JMSException: It is no such entry (``provider-broken``), or of another major version of the seam (``provider-version``).
+    Threads: any.
+    """
+    providers.register(entry)
+
+
+def capabilities(of: Connection | JMSContext) -> Capabilities:
+    """Tell what the provider behind an open connection or context can do, each feature with its reason.
+
+    Args:
+        of: One that this library made.
+    Returns:
+        The same value that decides what is refused and what the conformance suite expects.
+    Raises:
+        JMSException: The connection was made by another library (``unsupported``).
+    Threads: any.
+    """
+    found = getattr(of.meta_data, "capabilities", None)
+    if not isinstance(found, Capabilities):
+        raise JMSException(f"{of!r} does not tell its capabilities: it is no connection of jmsapi", "unsupported")
+    return found
