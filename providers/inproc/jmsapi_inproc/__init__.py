@@ -1,0 +1,62 @@
+"""The in-process provider: a message broker inside the process, the embedded default and a test double.
+
+``inproc://name`` names a broker; all connections of the process with that name share it. It comes into being with its
+first connection, whose clock it takes, and then lives as long as the process: queues, PERSISTENT and NON_PERSISTENT messages
+and durable subscriptions outlive the connections. ``discard(name)`` ends one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from jmsapi.spi import VERSION, Clock, Provider
+
+if TYPE_CHECKING:
+    from jmsapi.spi import ProviderEntry
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["discard", "provider"]
+
+
+class _Entry:
+    """What the entry point names."""
+
+    spi_version = VERSION
+    name = "inproc"
+    schemes = ("inproc",)
+    extra = None
+
+    def options(self) -> type[ProviderOptions]:
+        """Return the pydantic model of the options."""
+        from jmsapi_inproc.options import InprocOptions
+
+        return InprocOptions
+
+    def create(self, options: ProviderOptions, clock: Clock) -> Provider:
+        """Make a connection that is not open yet."""
+        from jmsapi_inproc.options import InprocOptions
+        from jmsapi_inproc.provider import InprocProvider
+
+        if not isinstance(options, InprocOptions):
+            raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")
+        return InprocProvider(options, clock)
+
+
+def discard(name: str) -> bool:
+    """Forget the in-process broker of that name with all it holds.
+
+    A broker otherwise lives as long as the process. Connections that are still open lose their link, as if a server had
+    died; the next connection to the name meets an empty broker.
+
+    Args:
+        name: As it stands in the URL, ``inproc://name``; empty for ``inproc://``.
+    Returns:
+        Whether there was such a broker.
+    Threads: any.
+    """
+    from jmsapi_inproc import broker
+
+    return broker.discard(name)
+
+
+provider: Final[ProviderEntry] = _Entry()

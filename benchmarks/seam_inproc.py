@@ -1,0 +1,159 @@
+"""Measure the in-process provider at its seam: what one thread can send, get delivered and settle.
+
+Run: ``python benchmarks/seam_inproc.py [messages]``. Prints thousands of messages a second, the best of five rounds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import jmsapi_inproc
+from jmsapi_inproc.options import InprocOptions
+from jmsapi_inproc.provider import InprocProvider
+
+from jmsapi.spi import (
+    NON_PERSISTENT,
+    Address,
+    ConsumerSpec,
+    Delivery,
+    DestinationKind,
+    Handle,
+    MessageKind,
+    Outcome,
+    PlainEnvelope,
+    ProviderError,
+    SendResult,
+    SystemClock,
+    Tag,
+)
+
+WINDOW = 1000
+BODY = b"x" * 1024
+
+
+class Sink:
+    """Counts what it is told, as the core would file it."""
+
+    def __init__(self) -> None:
+        self.tags: list[Tag] = []
+        self.sent = 0
+
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        for tag, _, _ in deliveries:
+            self.tags.append(tag)
+
+    def on_sent(self, results: Sequence[SendResult]) -> None:
+        self.sent += len(results)
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        raise cause
+
+    def on_lost(self, cause: ProviderError) -> None:
+        raise cause
+
+    def on_resumed(self) -> None:
+        raise AssertionError
+
+
+def envelope(address: Address) -> PlainEnvelope:
+    return PlainEnvelope(
+        MessageKind.BYTES, address, BODY, {}, "ID:1", 1_700_000_000_000, None, None, NON_PERSISTENT, None, 0, 1_700_000_000_000
+    )
+
+
+def ready(messages: int, kind: DestinationKind, consumers: int, batch: int, selector: str | None = None) -> float:
+    """Send to consumers with credit; settle and give credit back in batches of ``batch``."""
+    jmsapi_inproc.discard("bench")
+    sink = Sink()
+    provider = InprocProvider(InprocOptions(host="bench"), SystemClock())
+    provider.open(sink).result()
+    session = provider.open_session(transacted=False).result()
+    address = Address(kind, "q")
+    opened = [provider.open_consumer(session, ConsumerSpec(address, selector)).result() for _ in range(consumers)]
+    for consumer in opened:
+        provider.credit(consumer, WINDOW)
+    producer = provider.open_producer(session, address).result()
+    message = envelope(address)
+    start = time.perf_counter()
+    for number in range(messages):
+        provider.send(producer, message, None, number)
+        if len(sink.tags) >= batch:
+            count = len(sink.tags)
+            provider.settle(sink.tags, Outcome.ACCEPTED)
+            sink.tags = []
+            for consumer in opened:
+                provider.credit(consumer, count // consumers)
+    took = time.perf_counter() - start
+    provider.close().result()
+    return messages / took
+
+
+def stored(messages: int, batch: int, selector: str | None = None) -> float:
+    """Send without credit, then take everything in batches."""
+    jmsapi_inproc.discard("bench")
+    sink = Sink()
+    provider = InprocProvider(InprocOptions(host="bench"), SystemClock())
+    provider.open(sink).result()
+    session = provider.open_session(transacted=False).result()
+    address = Address(DestinationKind.QUEUE, "q")
+    consumer = provider.open_consumer(session, ConsumerSpec(address, selector)).result()
+    producer = provider.open_producer(session, address).result()
+    message = envelope(address)
+    start = time.perf_counter()
+    for number in range(messages):
+        provider.send(producer, message, None, number)
+    for _ in range(0, messages, batch):
+        provider.credit(consumer, batch)
+        provider.settle(sink.tags, Outcome.ACCEPTED)
+        sink.tags = []
+    took = time.perf_counter() - start
+    provider.close().result()
+    return messages / took
+
+
+def transacted(messages: int, size: int) -> float:
+    """Send and settle in transactions of ``size``."""
+    jmsapi_inproc.discard("bench")
+    sink = Sink()
+    provider = InprocProvider(InprocOptions(host="bench"), SystemClock())
+    provider.open(sink).result()
+    session = provider.open_session(transacted=True).result()
+    address = Address(DestinationKind.QUEUE, "q")
+    consumer = provider.open_consumer(session, ConsumerSpec(address)).result()
+    provider.credit(consumer, size)
+    producer = provider.open_producer(session, address).result()
+    message = envelope(address)
+    start = time.perf_counter()
+    for _ in range(0, messages, size):
+        tx = provider.begin(session).result()
+        for number in range(size):
+            provider.send(producer, message, tx, number)
+        provider.settle(sink.tags, Outcome.ACCEPTED, tx)
+        provider.credit(consumer, len(sink.tags))
+        sink.tags = []
+        provider.end(tx, commit=True).result()
+    took = time.perf_counter() - start
+    provider.close().result()
+    return messages / took
+
+
+def main(messages: int) -> None:
+    """Print the table."""
+    queue, topic = DestinationKind.QUEUE, DestinationKind.TOPIC
+    cases: dict[str, Callable[[], float]] = {
+        "queue, 1 consumer with credit, settle each": lambda: ready(messages, queue, 1, 1),
+        "queue, 1 consumer with credit, settle 100": lambda: ready(messages, queue, 1, 100),
+        "queue, 10 consumers with credit, settle 100": lambda: ready(messages, queue, 10, 100),
+        "topic, 1 subscriber with credit, settle 100": lambda: ready(messages, topic, 1, 100),
+        "queue, stored, then taken by 500": lambda: stored(messages, 500),
+        "queue, transactions of 100": lambda: transacted(messages, 100),
+    }
+    for name, case in cases.items():
+        best = max(case() for _ in range(5))
+        print(f"{name:50} {best / 1000:8.0f} k/s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)

@@ -1,0 +1,28 @@
+"""Options of the in-process provider. Imports pydantic, so it is loaded only when a factory is configured."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["InprocOptions"]
+
+
+class InprocOptions(ProviderOptions):
+    """What can be said of a connection inside the process: ``inproc://name?option=value``."""
+
+    scheme: str = Field(default="inproc", description="URL scheme; picks the provider")
+    dead_letter: str = Field(
+        default="DLQ.{name}",
+        description="Queue for rejected messages; {name} stands for the queue's or topic's name; empty drops them",
+    )
+    max_shared_consumers: int = Field(default=-1, ge=-1, description="Most consumers of one shared subscription; -1 no limit")
+
+    @model_validator(mode="after")
+    def _has_only_a_name(self) -> Self:
+        if self.port is not None or self.path:
+            raise ValueError("the address of an in-process broker is its name alone, inproc://name: no port, no path")
+        return self

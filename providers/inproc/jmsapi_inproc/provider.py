@@ -1,0 +1,348 @@
+"""The seam's fourteen calls on a broker in this process. Deliveries come from inside the call that causes them.
+
+Contract 1 lets a callback come under the broker's lock: it files things away, takes no lock but its session's, and whoever
+holds that lock calls no provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final
+
+from jmsapi.spi import (
+    DONE,
+    Address,
+    Capabilities,
+    Clock,
+    ConsumerSpec,
+    Envelope,
+    ErrorKind,
+    Events,
+    Handle,
+    Outcome,
+    ProviderError,
+    Tag,
+    completed,
+    failed,
+    none,
+)
+from jmsapi_inproc.broker import Broker, connect
+from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
+from jmsapi_inproc.messages import InprocTag, Message, Selector
+from jmsapi_inproc.queues import Queue
+from jmsapi_inproc.topics import Topic
+from jmsapi_inproc.transactions import Accepted, Transaction
+
+if TYPE_CHECKING:
+    from jmsapi_inproc.options import InprocOptions
+
+__all__ = ["CAPABILITIES", "InprocProvider"]
+
+CAPABILITIES: Final = Capabilities(
+    provider="inproc",
+    broker="jmsapi in-process",
+    xa=none("the in-process broker has no XA transactions yet"),
+    missing_queue_reported=none("a queue comes into being when it is first named"),
+    user_id=none("the in-process broker knows no users"),
+)
+ACCEPTED: Final = Outcome.ACCEPTED
+
+
+class InprocProvider:
+    """One connection to one broker of this process."""
+
+    def __init__(self, options: InprocOptions, clock: Clock) -> None:
+        self.client_id = options.client_id
+        self._name = options.host
+        self._dead_letter = options.dead_letter
+        self._max_shared_consumers = options.max_shared_consumers
+        self._clock = clock
+        self._broker: Broker | None = None
+        self._events: Events | None = None
+        self._closed = False
+        self._sessions: set[Session] = set()
+
+    @property
+    def events(self) -> Events:
+        """Where callbacks go. There is one once it is open."""
+        if self._events is None:
+            raise self._unusable()
+        return self._events
+
+    def open(self, events: Events) -> Future[Capabilities]:
+        """Join the broker of the URL's name."""
+        if self._events is not None or self._closed:
+            return failed(ProviderError(ErrorKind.PROTOCOL, "open: a provider is opened once"))
+        self._events = events
+        try:
+            self._broker = connect(self, self._name, self._clock)
+        except ProviderError as error:
+            self._closed = True
+            return failed(error)
+        return completed(CAPABILITIES)
+
+    def close(self) -> Future[None]:
+        """End all sessions, roll back their transactions and leave the broker."""
+        broker = self._broker
+        self._closed = True
+        if broker is not None:
+            with broker.lock:
+                for session in list(self._sessions):
+                    self._release_session(broker, session)
+                broker.leave(self)
+            self._broker = None
+        return DONE
+
+    def cut(self) -> None:
+        """Lose the link, because the broker was discarded."""
+        self._closed = True
+        self._broker = None
+        for session in list(self._sessions):
+            session.closed = True
+            for child in list(session.children):
+                child.closed = True
+        self.events.on_lost(ProviderError(ErrorKind.CONNECTION, f"inproc broker {self._name!r} was discarded", fatal=True))
+
+    def open_session(self, *, transacted: bool) -> Future[Handle]:
+        """Make a session token."""
+        broker = self._broker
+        if broker is None:
+            return failed(self._unusable())
+        session = Session(self, transacted)
+        with broker.lock:
+            self._sessions.add(session)
+        return completed(session)
+
+    def open_consumer(self, session: Handle, spec: ConsumerSpec) -> Future[Handle]:
+        """Open a consumer on a queue or subscription, or a browser."""
+        broker = self._broker
+        if broker is None or not isinstance(session, Session) or session.closed:
+            return failed(self._unusable())
+        try:
+            selector = None if spec.selector is None else _compile(spec.selector)
+            with broker.lock:
+                handle = self._open_consumer(broker, session, spec, selector)
+        except ProviderError as error:
+            return failed(error)
+        return completed(handle)
+
+    def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
+        """Open a producer; its destination comes into being."""
+        broker = self._broker
+        if broker is None or not isinstance(session, Session) or session.closed:
+            return failed(self._unusable())
+        try:
+            with broker.lock:
+                producer = Producer(session, None if destination is None else broker.resolve(destination))
+                session.children.add(producer)
+        except ProviderError as error:
+            return failed(error)
+        return completed(producer)
+
+    def release(self, handle: Handle) -> Future[None]:
+        """End a session, consumer or producer; what a consumer holds goes back to its place, uncounted."""
+        broker = self._broker
+        if broker is not None:
+            with broker.lock:
+                if isinstance(handle, Session):
+                    self._release_session(broker, handle)
+                elif isinstance(handle, Producer | Consumer | Browser):
+                    _release_child(broker, handle)
+        return DONE
+
+    def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
+        """File a message, in the transaction or at once; the consumer that waits for it gets it inside this call.
+
+        Raises:
+            ProviderError: CLOSED; DESTINATION when a temporary one is gone; FORMAT for a priority that is none. Then there
+                is no ``on_sent``.
+        """
+        broker = self._broker
+        events = self._events
+        if broker is None or events is None or not isinstance(producer, Producer) or producer.closed:
+            raise self._unusable()
+        if not 0 <= envelope.priority <= 9:
+            raise ProviderError(ErrorKind.FORMAT, f"send: priority {envelope.priority} is not one of 0 to 9")
+        with broker.lock:
+            target = producer.target or broker.resolve(envelope.destination)
+            if target.gone:
+                raise ProviderError(ErrorKind.DESTINATION, f"send: {target.name!r} has been deleted")
+            if tx is None:
+                target.publish(envelope, self)
+            elif isinstance(tx, Transaction) and tx.open:
+                tx.send(target, envelope)
+            else:
+                raise ProviderError(ErrorKind.CLOSED, "send: the transaction has ended")
+        # Outside the lock: the core's bookkeeping of sends need not keep the other threads waiting.
+        events.on_sent(((token, None),))
+
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        """Allow ``n`` more deliveries; those that wait come inside this call, as one batch."""
+        broker = self._broker
+        if broker is None or not isinstance(consumer, Consumer | Browser):
+            return failed(self._unusable())
+        with broker.lock:
+            if consumer.closed:
+                return failed(self._unusable())
+            if isinstance(consumer, Consumer):
+                consumer.queue.allow(consumer, n)
+            else:
+                shown = consumer.show(n, broker.clock.now_ms())
+                if shown:
+                    consumer.events.on_deliveries(consumer, shown)
+        return DONE
+
+    def drain(self, consumer: Handle) -> Future[None]:
+        """Take all credit back; nothing is ever on its way."""
+        broker = self._broker
+        if broker is None or not isinstance(consumer, Consumer | Browser):
+            return failed(self._unusable())
+        with broker.lock:
+            if consumer.closed:
+                return failed(self._unusable())
+            if isinstance(consumer, Consumer):
+                consumer.queue.stop(consumer)
+        return DONE
+
+    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+        """Say what became of deliveries. A tag that nobody holds fails the future; the others are settled all the same."""
+        broker = self._broker
+        if broker is None:
+            return failed(self._unusable())
+        lost = 0
+        with broker.lock:
+            if tx is not None and not (isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED):
+                return failed(
+                    ProviderError(ErrorKind.CLOSED, f"settle {outcome.value}: the transaction has ended, or takes only accepted")
+                )
+            returned: dict[Queue, list[Message]] = {}
+            for tag in tags:
+                taken = broker.take(tag) if isinstance(tag, InprocTag) else None
+                if taken is None:
+                    lost += 1
+                    continue
+                if outcome is ACCEPTED:
+                    if isinstance(tx, Transaction) and isinstance(tag, InprocTag):
+                        tx.accept(Accepted(taken[0], tag, taken[1]))
+                    continue
+                consumer, message = taken
+                if outcome is Outcome.REJECTED:
+                    broker.reject(message, consumer.queue, self._dead_letter)
+                    continue
+                if outcome is Outcome.FAILED:
+                    message.count += 1
+                returned.setdefault(consumer.queue, []).append(message)
+            for queue, messages in returned.items():
+                queue.give_back(messages)
+                queue.share()
+        if lost:
+            return failed(
+                ProviderError(ErrorKind.CLOSED, f"settle: {lost} of {len(tags)} deliveries are settled or given back already")
+            )
+        return DONE
+
+    def begin(self, session: Handle) -> Future[Handle]:
+        """Begin the transaction of a transacted session."""
+        if self._broker is None or not isinstance(session, Session) or session.closed:
+            return failed(self._unusable())
+        if not session.transacted or session.transaction is not None:
+            return failed(ProviderError(ErrorKind.PROTOCOL, "begin: the session is not transacted, or has a transaction open"))
+        session.transaction = Transaction(session)
+        return completed(session.transaction)
+
+    def end(self, tx: Handle, *, commit: bool) -> Future[None]:
+        """Commit or roll back."""
+        broker = self._broker
+        if broker is None:
+            return failed(self._unusable())
+        with broker.lock:
+            if not isinstance(tx, Transaction) or not tx.open:
+                return failed(ProviderError(ErrorKind.CLOSED, "end: the transaction has ended already"))
+            if commit:
+                tx.commit(broker)
+            else:
+                tx.roll_back()
+        return DONE
+
+    def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
+        """Create a destination that lives with this connection."""
+        broker = self._broker
+        if broker is None or not isinstance(session, Session) or session.closed:
+            return failed(self._unusable())
+        with broker.lock:
+            return completed(broker.create_temporary(self, topic=topic))
+
+    def remove(self, session: Handle, what: Address | str) -> Future[None]:
+        """Remove a temporary destination, or end the durable subscription of that name."""
+        broker = self._broker
+        if broker is None or not isinstance(session, Session) or session.closed:
+            return failed(self._unusable())
+        try:
+            with broker.lock:
+                if isinstance(what, str):
+                    broker.subscriptions.unsubscribe(self.client_id, what)
+                else:
+                    broker.remove_temporary(self, what)
+        except ProviderError as error:
+            return failed(error)
+        return DONE
+
+    def _open_consumer(
+        self, broker: Broker, session: Session, spec: ConsumerSpec, selector: Selector | None
+    ) -> Consumer | Browser:
+        place = broker.resolve(spec.address)
+        if place.owner is not None and place.owner is not self:
+            raise ProviderError(
+                ErrorKind.DESTINATION,
+                f"temporary destination {place.name!r} belongs to another connection; only that may consume from it",
+            )
+        if spec.browse:
+            if isinstance(place, Topic):
+                raise ProviderError(ErrorKind.DESTINATION, f"browse {place.name!r}: only a queue can be browsed")
+            handle: Consumer | Browser = broker.browse(session, place, selector)
+        else:
+            if isinstance(place, Topic):
+                subscription = broker.subscriptions.find(place, spec, selector, self, self._max_shared_consumers)
+                consumer = Consumer(session, broker.next_number(), subscription.queue, self.events, subscription=subscription)
+            else:
+                consumer = Consumer(session, broker.next_number(), place, self.events, selector=selector)
+            consumer.queue.attach(consumer)
+            broker.consumers[consumer.number] = consumer
+            handle = consumer
+        session.children.add(handle)
+        return handle
+
+    def _release_session(self, broker: Broker, session: Session) -> None:
+        session.closed = True
+        if session.transaction is not None:
+            session.transaction.roll_back()
+        for child in list(session.children):
+            _release_child(broker, child)
+        self._sessions.discard(session)
+
+    def _unusable(self) -> ProviderError:
+        if self._events is None:
+            return ProviderError(ErrorKind.CLOSED, "the connection has not been opened")
+        return ProviderError(ErrorKind.CLOSED, "the connection, session, producer or consumer is closed")
+
+
+def _release_child(broker: Broker, child: Producer | Consumer | Browser) -> None:
+    child.session.children.discard(child)
+    if child.closed:
+        return
+    child.closed = True
+    if isinstance(child, Consumer):
+        broker.consumers.pop(child.number, None)
+        child.queue.detach(child)
+        if child.subscription is not None:
+            broker.subscriptions.left(child.subscription)
+
+
+def _compile(text: str) -> Selector:
+    from jmsapi_selector import InvalidSelector, compile_selector
+
+    try:
+        return compile_selector(text)
+    except InvalidSelector as error:
+        raise ProviderError(ErrorKind.SELECTOR, f"selector refused: {error}") from error

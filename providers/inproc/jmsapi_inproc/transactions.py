@@ -1,0 +1,79 @@
+"""A local transaction: what it sends and accepts takes effect at its commit, all at once.
+
+Every method is called under the broker's lock.
+
+Spec: 4.4.7-1 to 4.4.7-8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jmsapi.spi import Envelope, Handle
+from jmsapi_inproc.messages import InprocTag, Message
+
+if TYPE_CHECKING:
+    from jmsapi_inproc.broker import Broker
+    from jmsapi_inproc.handles import Consumer, Session
+    from jmsapi_inproc.queues import Queue
+    from jmsapi_inproc.topics import Topic
+
+__all__ = ["Accepted", "Transaction"]
+
+
+class Accepted(NamedTuple):
+    """A delivery that its consumer accepted in the transaction."""
+
+    consumer: Consumer
+    tag: InprocTag
+    message: Message
+
+
+class Transaction(Handle):
+    """What one session did since its last commit or rollback."""
+
+    __slots__ = ("_accepted", "_sent", "open", "session")
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.open = True
+        self._sent: list[tuple[Queue | Topic, Envelope]] = []
+        self._accepted: list[Accepted] = []
+
+    def send(self, target: Queue | Topic, envelope: Envelope) -> None:
+        """Keep a message for the commit."""
+        self._sent.append((target, envelope))
+
+    def accept(self, accepted: Accepted) -> None:
+        """Keep an acceptance for the commit."""
+        accepted.consumer.queue.enlisted += 1
+        self._accepted.append(accepted)
+
+    def commit(self, broker: Broker) -> None:
+        """File what was sent, in its order, and forget what was accepted. What went to a removed destination is lost with it."""
+        self._end()
+        sender = self.session.connection
+        with broker.batched():
+            for target, envelope in self._sent:
+                if not target.gone:
+                    target.publish(envelope, sender)
+
+    def roll_back(self) -> None:
+        """Drop what was sent; what was accepted is its consumer's again, or goes back if that is gone."""
+        self._end()
+        returned: dict[Queue, list[Message]] = {}
+        for consumer, tag, message in self._accepted:
+            if consumer.closed:
+                message.count += 1
+                returned.setdefault(consumer.queue, []).append(message)
+            else:
+                consumer.taken[tag] = message
+        for queue, messages in returned.items():
+            queue.give_back(messages)
+            queue.share()
+
+    def _end(self) -> None:
+        self.open = False
+        self.session.transaction = None
+        for accepted in self._accepted:
+            accepted.consumer.queue.enlisted -= 1
