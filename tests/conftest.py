@@ -1,0 +1,212 @@
+"""Brokers and backends for our own tests, a check that nothing leaks, and a summary that says what was covered.
+
+A test takes ``broker_url`` to run once on each backend, ``each_broker`` to run once with each broker, ``artemis``, ``classic``
+or ``rabbitmq`` to talk to that one, ``own_broker`` to start one that it may kill. Brokers start on first use, once a run. Where
+a broker cannot be had its tests are skipped and the summary says LEFT OUT; with ``JMSAPI_REQUIRE_BROKERS=1`` they fail instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch
+
+WIRES: tuple[Wire, ...] = ("stomp", "amqp")
+BACKENDS: dict[str, tuple[Wire, BrokerKind]] = {f"{wire}-{kind}": (wire, kind) for kind in KINDS for wire in WIRES}
+REQUIRE = "JMSAPI_REQUIRE_BROKERS"
+LEFT_OUT = "LEFT OUT: "
+_LEAK_GRACE_S = 5.0
+_LOG_LINES = 60
+
+_USED = pytest.StashKey[list[Broker]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Coverage())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and {*KINDS, "own_broker"} & set(item.fixturenames):
+            item.add_marker("broker")
+
+
+# ---------------------------------------------------------------- brokers
+
+
+@pytest.fixture(scope="session")
+def artemis() -> Generator[Broker]:
+    """Give the Artemis that all tests of this run share; do not kill it."""
+    yield from _shared("artemis")
+
+
+@pytest.fixture(scope="session")
+def classic() -> Generator[Broker]:
+    """Give the ActiveMQ Classic that all tests of this run share; do not kill it."""
+    yield from _shared("classic")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Generator[Broker]:
+    """Give the RabbitMQ that all tests of this run share; do not kill it."""
+    yield from _shared("rabbitmq")
+
+
+@pytest.fixture
+def own_broker(request: pytest.FixtureRequest) -> Generator[Callable[[BrokerKind], Broker]]:
+    """Give a function that starts a broker for this test alone, which may kill and restart it."""
+    with contextlib.ExitStack() as stack:
+
+        def start(kind: BrokerKind) -> Broker:
+            broker = stack.enter_context(_launched(kind))
+            if not broker.is_ours:
+                _leave_out(f"{INFO[kind].title} was given by URL, so it cannot be killed")
+            _use(request.node, broker, _title(broker))
+            return broker
+
+        yield start
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in KINDS])
+def each_broker(request: pytest.FixtureRequest) -> Broker:
+    """Give each of the shared brokers in turn; do not kill it."""
+    return cast("Broker", request.getfixturevalue(str(request.param)))
+
+
+@pytest.fixture(
+    params=["inproc", *(pytest.param(backend, marks=pytest.mark.broker) for backend in BACKENDS)],
+)
+def broker_url(request: pytest.FixtureRequest) -> str:
+    """Give the URL of each backend in turn: in process, then each wire of each broker, credentials included."""
+    backend = str(request.param)
+    if backend == "inproc":
+        request.node.user_properties.append(("backend", "inproc"))
+        return f"inproc://test-{uuid.uuid4()}"
+    wire, kind = BACKENDS[backend]
+    broker = cast("Broker", request.getfixturevalue(kind))
+    if wire not in broker.wires:
+        _leave_out(f"{INFO[kind].title} was given without {wire}")
+    _use(request.node, broker, f"{wire.upper()} on {_title(broker)}")
+    return broker.url(wire)
+
+
+def _shared(kind: BrokerKind) -> Generator[Broker]:
+    with _launched(kind) as broker:
+        yield broker
+
+
+def _launched(kind: BrokerKind) -> Broker:
+    try:
+        return launch(kind)
+    except LauncherError as error:
+        _leave_out(str(error))
+
+
+def _leave_out(why: str) -> None:
+    if os.environ.get(REQUIRE, "") not in ("", "0"):
+        pytest.fail(f"{why} ({REQUIRE} is set)", pytrace=False)
+    pytest.skip(f"{LEFT_OUT}{why}")
+
+
+def _title(broker: Broker) -> str:
+    return f"{INFO[broker.kind].title} {broker.version or ''}".strip()
+
+
+# ---------------------------------------------------------------- leaks
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """Fail a test that leaves a thread of ours running or a socket open."""
+    threads, sockets = _threads(), _sockets()
+    yield
+    deadline = time.monotonic() + _LEAK_GRACE_S
+    while (left := [*(_threads() - threads), *(_sockets() - sockets)]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if left:
+        pytest.fail(f"left behind after the test: {', '.join(sorted(map(str, left)))}", pytrace=False)
+
+
+def _threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("jmsapi-")}
+
+
+def _sockets() -> set[str]:
+    """Name the open sockets of this process, where the system tells (Linux)."""
+    found: set[str] = set()
+    folder = Path("/proc/self/fd")
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        # The descriptor of the listing itself is closed by the time it is looked at.
+        with contextlib.suppress(OSError):
+            target = str(entry.readlink())
+            if target.startswith("socket:"):
+                found.add(target)
+    return found
+
+
+# ---------------------------------------------------------------- summary
+
+
+def _use(node: pytest.Item, broker: Broker, backend: str) -> None:
+    node.stash.setdefault(_USED, []).append(broker)
+    if ("backend", backend) not in node.user_properties:
+        node.user_properties.append(("backend", backend))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    for value in getattr(item, "funcargs", {}).values():
+        if isinstance(value, Broker):
+            _use(item, value, _title(value))
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for broker in item.stash.get(_USED, []):
+            tail = "\n".join(broker.log().splitlines()[-_LOG_LINES:])
+            report.sections.append((f"log of {_title(broker)}", tail or "(none: it was given by URL)"))
+            _keep_log(broker, item)
+    return report
+
+
+def _keep_log(broker: Broker, item: pytest.Item) -> None:
+    folder = item.config.rootpath / "reports" / "broker-logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{broker.kind}.log").write_text(broker.log(), encoding="utf-8")
+
+
+class Coverage:
+    """What a run did on each backend, told at its end."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, Counter[str]] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.passed:
+            return
+        for name, value in report.user_properties:
+            if name == "backend":
+                self._tests.setdefault(str(value), Counter())[report.outcome] += 1
+        if report.skipped and LEFT_OUT in (why := str(report.longrepr)):
+            self._left_out[why.partition(LEFT_OUT)[2].rstrip("')")] += 1
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._tests:
+            terminalreporter.section("backends covered")
+        for backend, counts in sorted(self._tests.items()):
+            terminalreporter.line(f"{backend:<34} {', '.join(f'{count} {word}' for word, count in counts.items())}")
+        for why, count in self._left_out.items():
+            terminalreporter.line(f"{LEFT_OUT}{count} tests. {why}", red=True, bold=True)
