@@ -25,9 +25,9 @@ from jmsapi._entry import (
     register_provider,
 )
 from jmsapi._version import __version__
-from jmsapi.api import *
+from jmsapi.api import *  # noqa: F403
 from jmsapi.config import redact_url
-from jmsapi.errors import *
+from jmsapi.errors import *  # noqa: F403
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, PropertyType, Short, Value
 
 __all__ = [

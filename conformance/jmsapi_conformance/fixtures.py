@@ -23,7 +23,6 @@ from jmsapi_conformance.backend import Backend
 __all__ = [
     "Connect",
     "Names",
-    "backend",
     "connect",
     "connection",
     "context",

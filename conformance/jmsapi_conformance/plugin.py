@@ -16,9 +16,6 @@ from typing import Any, Final
 
 import pytest
 
-# Before the modules themselves are imported: asserts in the kit and the suite explain themselves.
-pytest.register_assert_rewrite("jmsapi_conformance.kit", "jmsapi_conformance.suite")
-
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.deadline import run_within
 from jmsapi_conformance.fixtures import (
@@ -49,6 +46,9 @@ __all__ = [
     "session",
     "topic",
 ]
+
+# Before these modules are imported: their asserts explain themselves.
+pytest.register_assert_rewrite("jmsapi_conformance.kit", "jmsapi_conformance.suite")
 
 SUITE: Final = Path(__file__).parent / "suite"
 TEST_DEADLINE_S: Final = float(os.environ.get("JMSAPI_CONFORMANCE_TEST_DEADLINE", "60"))
