@@ -15,7 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import cast
+from typing import NoReturn, cast
 
 import pytest
 from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch
@@ -111,7 +111,7 @@ def _launched(kind: BrokerKind) -> Broker:
         _leave_out(str(error))
 
 
-def _leave_out(why: str) -> None:
+def _leave_out(why: str) -> NoReturn:
     if os.environ.get(REQUIRE, "") not in ("", "0"):
         pytest.fail(f"{why} ({REQUIRE} is set)", pytrace=False)
     pytest.skip(f"{LEFT_OUT}{why}")

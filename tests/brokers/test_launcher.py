@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jmsapi_conformance.brokers import KINDS, Broker, BrokerKind, LauncherError, available, found, launch
+from jmsapi_conformance.brokers import KINDS, Broker, BrokerKind, LauncherError, LaunchHow, available, found, launch
 from jmsapi_conformance.brokers._handshake import stomp_server
 
 
@@ -95,7 +95,9 @@ def test_classic_holds_a_message_back_for_its_delay(classic: Broker) -> None:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("way", ["process", "container"])
-def test_what_a_killed_program_left_running_is_removed_by_the_next_launch(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_program_left_running_is_removed_by_the_next_launch(
+    way: LaunchHow, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("JMSAPI_CLASSIC_URLS", raising=False)
     if why := available(way)["classic"]:
         pytest.skip(f"LEFT OUT: {why}")

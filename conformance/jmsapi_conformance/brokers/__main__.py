@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
-from . import INFO, KINDS, Broker, BrokerKind, LauncherError, LaunchHow, Wire, found, launch
+from . import INFO, KINDS, Broker, BrokerKind, LauncherError, LaunchHow, Wire, available, found, launch
 
 _STATE = Path(".brokers")
 _URL_WIRES: tuple[Wire, ...] = ("stomp", "amqp")
@@ -18,10 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        The exit code: 1 when a broker that was asked for is not there afterwards.
+        The exit code: 1 when a broker that was asked for is not there afterwards (``check``: only if it is required).
     """
     parser = argparse.ArgumentParser(prog="python -m jmsapi_conformance.brokers", description=__doc__)
-    parser.add_argument("command", choices=("up", "down", "status", "env"))
+    parser.add_argument("command", choices=("up", "down", "status", "env", "check"))
     parser.add_argument("kinds", nargs="*", metavar="broker", help=f"{', '.join(KINDS)}; default: all")
     parser.add_argument("--how", choices=get_args(LaunchHow), default="auto")
     parser.add_argument("--state", type=Path, default=_STATE, help="folder that holds what runs (default: %(default)s)")
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _up(kinds, cast("LaunchHow", given.how), state)
     if given.command == "down":
         return _down(kinds, state)
+    if given.command == "check":
+        return _check(kinds, cast("LaunchHow", given.how))
     return _status(kinds, state) if given.command == "status" else _env(kinds, state)
 
 
@@ -81,13 +84,26 @@ def _env(kinds: Sequence[BrokerKind], state: Path) -> int:
     for kind in kinds:
         broker = found(state, kind)
         if broker is not None and broker.is_alive:
-            print(f"export {INFO[kind].urls_env}={','.join(broker.url(wire) for wire in _URL_WIRES)}")
+            print(f"export {INFO[kind].urls_env}={','.join(_urls(broker))}")
     return 0
 
 
+def _check(kinds: Sequence[BrokerKind], how: LaunchHow) -> int:
+    reasons = available(how)
+    for kind in kinds:
+        reason = reasons[kind]
+        print(f"{INFO[kind].title}: can be had" if reason is None else f"LEFT OUT: {reason}", flush=True)
+    missing = any(reasons[kind] for kind in kinds)
+    return 1 if missing and os.environ.get("JMSAPI_REQUIRE_BROKERS", "") not in ("", "0") else 0
+
+
 def _show(broker: Broker) -> None:
-    urls = " ".join(broker.url(wire) for wire in _URL_WIRES)
+    urls = " ".join(_urls(broker))
     print(f"{INFO[broker.kind].title} {broker.version or ''} ({broker.how}): {urls}", flush=True)
+
+
+def _urls(broker: Broker) -> list[str]:
+    return [broker.url(wire) for wire in _URL_WIRES if wire in broker.wires]
 
 
 if __name__ == "__main__":

