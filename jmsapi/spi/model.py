@@ -228,3 +228,5 @@ class ConsumerSpec:
     """The most deliveries the core will ask for at one time."""
     deferred_acks: bool = False
     """Acks come late, many at once (CLIENT, TRANSACTED): a wire with a window must not stall on it."""
+    origin: str | None = None
+    """The consumer's own connection, as its sends say in ``Envelope.origin``; for no-local."""

@@ -1,0 +1,366 @@
+"""A connection: its link, its sessions, its client id, start, stop, close, and the exception listener.
+
+Spec: 4.3.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import uuid
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+from jmsapi._core.errors_map import jms_error
+from jmsapi._core.ledger import AUTO, TRANSACTED
+from jmsapi._core.link import Link
+from jmsapi._core.metadata import MetaDataImpl
+from jmsapi._core.object_codec import ObjectCodec
+from jmsapi._core.session import MODES, SessionImpl
+from jmsapi._core.waiting import Deadline
+from jmsapi.api import Connection, ExceptionListener
+from jmsapi.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    InvalidClientIDException,
+    JMSException,
+    UnsupportedFeatureException,
+)
+from jmsapi.spi import Address, Clock, ProviderEntry, ProviderError
+
+if TYPE_CHECKING:
+    from jmsapi.api import (
+        ConnectionConsumer,
+        ConnectionMetaData,
+        Destination,
+        ExceptionListenerLike,
+        ServerSessionPool,
+        Session,
+        Topic,
+    )
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["ConnectionImpl"]
+
+S = TypeVar("S", bound=SessionImpl)
+_log = logging.getLogger("jmsapi")
+
+
+class ConnectionImpl(Connection):
+    """A connection to one broker, open when made.
+
+    Args:
+        entry: Where its provider comes from.
+        options: Its settings.
+        clock: Time.
+    """
+
+    def __init__(self, entry: ProviderEntry, options: ProviderOptions, clock: Clock) -> None:
+        self._entry = entry
+        self._clock = clock
+        self._guard = threading.RLock()
+        """Guards what is made and closed here; never held while a session is closed or a provider is called."""
+        self.identity = uuid.uuid4().hex
+        self.codec = ObjectCodec(options.object_allow)
+        self.temporaries: set[Address] = set()
+        self.deleted: set[Address] = set()
+        """Temporary destinations of this connection: those that live, and those that were deleted."""
+        self._sessions: dict[SessionImpl, None] = {}
+        self._numbers = itertools.count(1)
+        self._started = False
+        self._touched = False
+        self._closing = False
+        self._closed = threading.Event()
+        self._problems = _Problems()
+        self.link = Link(entry, options, clock, self._lost)
+
+    # ---- client id ------------------------------------------------------------------------------------------------
+    @property
+    def client_id(self) -> str | None:
+        """Return the client id, or None; see Connection."""
+        self.check_open()
+        return self.link.options.client_id
+
+    @client_id.setter
+    def client_id(self, client_id: str | None) -> None:
+        self.check_open()
+        if self.link.options.client_id is not None:
+            raise IllegalStateException("the connection has a client id already; it is set once, or by the factory")
+        if self._touched:
+            raise IllegalStateException("a client id is the first thing to set on a connection; this one is in use already")
+        if not isinstance(client_id, str) or not client_id:
+            raise InvalidClientIDException(f"a client id is text and not empty, not {client_id!r}")
+        options = self.link.options.model_copy(update={"client_id": client_id})
+        # Both wires name the client when they open, so the unused link is opened again. The old one goes last:
+        # if the id is refused the connection stays as it was.
+        renamed = Link(self._entry, options, self._clock, self._lost)
+        old, self.link = self.link, renamed
+        old.close(options.close_timeout_ms / 1000)
+        self.touch()
+
+    def touch(self) -> None:
+        """Take note that the connection is in use, so that its client id is settled (4.3.2-4)."""
+        self._touched = True
+
+    # ---- sessions -------------------------------------------------------------------------------------------------
+    def create_session(
+        self, session_mode: int | bool | None = None, acknowledge_mode: int | None = None, *, transacted: bool | None = None
+    ) -> Session:
+        """Create a session; see Connection."""
+        return self.add_session(SessionImpl, session_mode, acknowledge_mode, transacted)
+
+    def add_session(self, kind: type[S], mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None) -> S:
+        """Create a session of one class and remember it."""
+        self.check_open()
+        self.touch()
+        session = kind(self, _mode(mode, acknowledge_mode, transacted), next(self._numbers))
+        with self._guard:
+            closing = self._closing
+            if not closing:
+                self._sessions[session] = None
+            session.set_flowing(self._started)
+        if closing:
+            session.close()
+            self.check_open()
+        return session
+
+    def forget(self, session: SessionImpl) -> None:
+        """Drop a closed session."""
+        with self._guard:
+            self._sessions.pop(session, None)
+
+    def sessions(self) -> list[SessionImpl]:
+        """Return the open sessions."""
+        with self._guard:
+            return list(self._sessions)
+
+    def subscription_in_use(self, name: str) -> bool:
+        """Return whether a consumer of this connection uses a durable subscription, or has something unsettled from it."""
+        return any(
+            consumer.spec.durable and consumer.spec.subscription == name
+            for session in self.sessions()
+            for consumer in list(session.consumers.values())
+        )
+
+    # ---- temporary destinations -----------------------------------------------------------------------------------
+    def delete_temporary(self, address: Address) -> None:
+        """Delete a temporary destination of this connection (4.4.3-6, B.3.2-1).
+
+        Raises:
+            InvalidDestinationException: Not one of ours, or deleted already.
+            IllegalStateException: A consumer uses it.
+        """
+        self.check_open()
+        if address in self.deleted:
+            return
+        if address not in self.temporaries:
+            raise JMSException(f"delete {address.name!r}: only the connection that created it may", "not-owner")
+        sessions = self.sessions()
+        if any(consumer.spec.address == address for session in sessions for consumer in list(session.consumers.values())):
+            raise IllegalStateException(f"delete {address.name!r}: it still has a consumer; close that first", "in-use")
+        session = sessions[0] if sessions else self.add_session(SessionImpl, AUTO, None, None)
+        self.link.call(lambda: self.link.provider.remove(session.handle, address), f"delete {address.name!r}")
+        self.temporaries.discard(address)
+        self.deleted.add(address)
+
+    # ---- delivery -------------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Let messages be delivered; see Connection."""
+        self.check_open()
+        self.touch()
+        with self._guard:
+            self._started = True
+            for session in self._sessions:
+                session.set_flowing(True)
+
+    def stop(self) -> None:
+        """Pause delivery, waiting for running listeners; see Connection."""
+        self.check_open()
+        self.touch()
+        sessions = self.sessions()
+        for session in sessions:
+            if session.dispatcher.is_own_thread:
+                raise IllegalStateException("stop: a message listener may not stop its own connection")
+        with self._guard:
+            self._started = False
+            for session in self._sessions:
+                session.set_flowing(False)
+        deadline = Deadline(self.link.options.close_timeout_ms)
+        for session in sessions:
+            if not session.wait_paused(deadline):
+                raise JMSException(
+                    f"stop: a message listener is still running after {self.link.options.close_timeout_ms} ms; "
+                    "no other will be called",
+                    "timeout",
+                )
+
+    # ---- telling --------------------------------------------------------------------------------------------------
+    @property
+    def meta_data(self) -> ConnectionMetaData:
+        """Return what is known of the provider; see Connection."""
+        self.check_open()
+        return MetaDataImpl(self.link.capabilities)
+
+    @property
+    def exception_listener(self) -> ExceptionListener | None:
+        """Return the exception listener, or None; see Connection."""
+        self.check_open()
+        return self._problems.listener  # type: ignore[return-value]
+
+    @exception_listener.setter
+    def exception_listener(self, exception_listener: ExceptionListenerLike | None) -> None:
+        self.check_open()
+        if exception_listener is not None and not callable(getattr(exception_listener, "on_exception", exception_listener)):
+            raise IllegalArgumentException(f"an exception listener has on_exception or is callable, not {exception_listener!r}")
+        self._problems.listener = exception_listener
+
+    def report(self, error: JMSException) -> None:
+        """Give an error that no caller hears of to the exception listener, else to the log."""
+        self._problems.put(error, f"jmsapi-{self.link.number}-connection")
+
+    def _lost(self, cause: ProviderError) -> None:
+        for session in self.sessions():
+            with session.lock:
+                session.changed.notify_all()
+        self.report(jms_error(cause, "the connection is lost"))
+
+    # ---- application server facilities ----------------------------------------------------------------------------
+    def create_connection_consumer(
+        self, destination: Destination, message_selector: str | None, session_pool: ServerSessionPool, max_messages: int
+    ) -> ConnectionConsumer:
+        """Refuse: optional in JMS; see Connection."""
+        raise self._no_facilities()
+
+    def create_shared_connection_consumer(
+        self,
+        topic: Topic,
+        subscription_name: str,
+        message_selector: str | None,
+        session_pool: ServerSessionPool,
+        max_messages: int,
+    ) -> ConnectionConsumer:
+        """Refuse: optional in JMS; see Connection."""
+        raise self._no_facilities()
+
+    def create_durable_connection_consumer(
+        self,
+        topic: Topic,
+        subscription_name: str,
+        message_selector: str | None,
+        session_pool: ServerSessionPool,
+        max_messages: int,
+    ) -> ConnectionConsumer:
+        """Refuse: optional in JMS; see Connection."""
+        raise self._no_facilities()
+
+    def create_shared_durable_connection_consumer(
+        self,
+        topic: Topic,
+        subscription_name: str,
+        message_selector: str | None,
+        session_pool: ServerSessionPool,
+        max_messages: int,
+    ) -> ConnectionConsumer:
+        """Refuse: optional in JMS; see Connection."""
+        raise self._no_facilities()
+
+    def _no_facilities(self) -> UnsupportedFeatureException:
+        self.check_open()
+        has = self.link.capabilities
+        return UnsupportedFeatureException("connection consumers (optional in JMS)", has.provider, has.broker)
+
+    # ---- closing --------------------------------------------------------------------------------------------------
+    def check_open(self) -> None:
+        """Raise IllegalStateException when the connection is closed, JMSException when its link is lost."""
+        if self._closing and not any(session.dispatcher.is_own_thread for session in self.sessions()):
+            raise IllegalStateException("the connection is closed", "closed")
+        if self.link.lost is not None:
+            raise jms_error(self.link.lost, "the connection is lost") from self.link.lost
+
+    def close(self) -> None:
+        """Close the connection and all that was made from it; see Connection."""
+        deadline = Deadline(self.link.options.close_timeout_ms)
+        sessions = self.sessions()
+        if not self._closed.is_set():
+            for session in sessions:
+                session.check_may_close("connection")
+        with self._guard:
+            first, self._closing = not self._closing, True
+        if not first:
+            self._closed.wait(deadline.remaining())
+            return
+        try:
+            begun = [session for session in self.sessions() if session.begin_close()]
+            for session in begun:
+                session.shut(deadline)
+            for session in self.sessions():
+                session.close()
+            self.link.close(max(1.0, deadline.remaining() or 0.0))
+            self._problems.close()
+        finally:
+            self._closed.set()
+
+
+class _Problems:
+    """Calls the exception listener, one error after the other, in a thread of its own (4.3.8-3)."""
+
+    def __init__(self) -> None:
+        self.listener: ExceptionListenerLike | None = None
+        self._waiting: deque[JMSException] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def put(self, error: JMSException, name: str) -> None:
+        with self._changed:
+            if self._closed:
+                return
+            if self.listener is None:
+                _log.error("no exception listener hears of: %s", error)
+                return
+            self._waiting.append(error)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the thread; what waits is still told. A running listener is not waited for (B.5.17-3)."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    if self._closed:
+                        return
+                    self._changed.wait(60.0)
+                error = self._waiting.popleft()
+                listener = self.listener
+            try:
+                if isinstance(listener, ExceptionListener):
+                    listener.on_exception(error)
+                elif listener is not None:
+                    listener(error)
+            except Exception:
+                _log.exception("an exception listener raised")
+
+
+def _mode(mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None) -> int:
+    # A bool is an int too: the two-argument form comes first.
+    if isinstance(mode, bool) or transacted is not None:
+        if bool(mode if transacted is None else transacted):
+            return TRANSACTED
+        chosen = acknowledge_mode if isinstance(mode, bool) or mode is None else mode
+        if chosen == TRANSACTED:
+            raise JMSException("a session that is not transacted needs an acknowledge mode of 1, 2 or 3", "session-mode")
+    else:
+        chosen = mode
+    if chosen is None:
+        return AUTO
+    if isinstance(chosen, bool) or chosen not in MODES:
+        raise JMSException(f"{chosen!r} is no session mode; they are {MODES}", "session-mode")
+    return int(chosen)

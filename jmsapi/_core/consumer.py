@@ -1,0 +1,324 @@
+"""A message consumer: its window of credit, its inbox, receive and listener.
+
+Credit: the provider may have at most ``prefetch`` messages on their way or waiting here; it is topped up when half is used.
+With prefetch 0 each receive asks for one message and takes the credit back when time is up, so nothing is held ahead.
+
+Spec: 4.5, 4.3.3, 4.3.4, 6.11.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from jmsapi._core.errors_map import jms_error
+from jmsapi._core.ledger import TRANSACTED, Entry, Inbox, Plan
+from jmsapi._core.waiting import Deadline
+from jmsapi.api import Message, MessageConsumer, MessageListener
+from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
+from jmsapi.spi import ConsumerSpec, Delivery, Handle, Outcome, ProviderError
+
+if TYPE_CHECKING:
+    from jmsapi._core.session import SessionImpl
+
+__all__ = ["ConsumerImpl", "Listener"]
+
+Listener = MessageListener | Callable[[Message], None]
+_log = logging.getLogger("jmsapi")
+
+
+class ConsumerImpl(MessageConsumer):
+    """A consumer of one session.
+
+    Args:
+        session: Its session.
+        spec: What it asks of the provider.
+    """
+
+    def __init__(self, session: SessionImpl, spec: ConsumerSpec) -> None:
+        self.session = session
+        self.spec = spec
+        self.inbox = Inbox()
+        self.listener: Listener | None = None
+        self.in_line = False
+        self.receiving = 0
+        """Threads that wait in a receive call."""
+        self.closed = False
+        self.cause: ProviderError | None = None
+        self._link = session.link
+        self._prefetch = spec.prefetch
+        self._credit = 0
+        """Messages the provider may still deliver. Guarded by the session's lock."""
+        window = self._link.capabilities.unsettled_window
+        self._enlist_at = max(1, min(window, spec.prefetch) // 2) if window and session.mode == TRANSACTED else None
+        self.handle: Handle = self._link.call(
+            lambda: self._link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}"
+        )
+        self._link.attach(self.handle, self)
+
+    def open(self) -> None:
+        """Let messages come. After the session knows this consumer."""
+        if self._prefetch:
+            self._top_up()
+
+    # ---- from the provider ----------------------------------------------------------------------------------------
+    def arrive(self, deliveries: Sequence[Delivery]) -> None:
+        """File deliveries and wake whoever waits for them."""
+        session = self.session
+        with session.lock:
+            self._credit -= len(deliveries)
+            session.ledger.file(self.inbox, deliveries)
+            if self.listener is not None:
+                session.dispatcher.offer(self)
+            elif self.receiving:
+                session.changed.notify_all()
+
+    def broke(self, cause: ProviderError) -> None:
+        """The broker ended this consumer: receivers hear of it, and so does the exception listener."""
+        with self.session.lock:
+            self.cause = cause
+            self.session.changed.notify_all()
+        self.session.connection.report(jms_error(cause, f"consume from {self.spec.address.name!r}"))
+
+    # ---- the API --------------------------------------------------------------------------------------------------
+    @property
+    def message_selector(self) -> str | None:
+        """Return the selector's text, or None; see MessageConsumer."""
+        self.check_open()
+        return self.spec.selector
+
+    @property
+    def message_listener(self) -> MessageListener | None:
+        """Return the listener, or None; see MessageConsumer."""
+        self.check_open()
+        return cast("MessageListener | None", self.listener)
+
+    @message_listener.setter
+    def message_listener(self, listener: Listener | None) -> None:
+        if listener is not None and not callable(getattr(listener, "on_message", listener)):
+            raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")
+        session = self.session
+        self.check_open()
+        with session.lock:
+            self.listener = listener
+            if listener is not None:
+                session.listening.add(self)
+                session.dispatcher.start()
+                session.dispatcher.offer(self)
+            else:
+                session.listening.discard(self)
+        if listener is not None and not self._prefetch:
+            self._ask_for_one()
+
+    def receive(self, timeout_ms: float | None = None) -> Message | None:
+        """Take the next message, waiting for one; see MessageConsumer."""
+        entry = self.pull(timeout_ms, finish=True)
+        return None if entry is None else self.session.message(entry)
+
+    def receive_no_wait(self) -> Message | None:
+        """Take a message if one is there; see MessageConsumer."""
+        entry = self.pull_no_wait(finish=True)
+        return None if entry is None else self.session.message(entry)
+
+    def __iter__(self) -> Iterator[Message]:
+        """Iterate over messages as they come; ends when the consumer, its session or its connection is closed."""
+        while not self.closed:
+            message = self.receive()
+            if message is None:
+                return
+            yield message
+
+    def close(self) -> None:
+        """Close the consumer; see MessageConsumer."""
+        self.session.close_consumer(self)
+
+    def check_open(self) -> None:
+        """Raise IllegalStateException when the consumer is closed, JMSException when the broker ended it."""
+        self.session.check_open()
+        if self.closed:
+            raise IllegalStateException("the consumer is closed", "closed")
+        if self.cause is not None:
+            raise jms_error(self.cause, f"consume from {self.spec.address.name!r}") from self.cause
+
+    # ---- receiving ------------------------------------------------------------------------------------------------
+    def pull(self, timeout_ms: float | None, *, finish: bool) -> Entry | None:
+        """Take the next entry.
+
+        Args:
+            timeout_ms: Longest wait; None or 0 for ever.
+            finish: The call that asked succeeds with this alone; else the caller says what became of the entry.
+        Returns:
+            The entry, or None when time is up or the consumer was closed meanwhile.
+        """
+        if timeout_ms is not None and not timeout_ms >= 0:
+            raise IllegalArgumentException(f"a receive timeout is not negative, this one is {timeout_ms}")
+        deadline = Deadline(timeout_ms or None)
+        if self._prefetch:
+            return self._take(deadline, finish)
+        self._ask_for_one()
+        return self._take(deadline, finish) or self._drained(finish)
+
+    def pull_no_wait(self, *, finish: bool) -> Entry | None:
+        """Take an entry that is here, or that the broker has at hand; see ``pull``."""
+        if not self._prefetch:
+            self._ask_for_one()
+        entry = self._take(Deadline(0), finish) or self._drained(finish)
+        if self._prefetch:
+            self._top_up()
+        return entry
+
+    def _drained(self, finish: bool) -> Entry | None:
+        # Only the broker knows whether something is on its way: take the credit back, and see what came.
+        if self.closed or not self.session.flowing:
+            return None
+        self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
+        with self.session.lock:
+            self._credit = 0
+        return self._take(Deadline(0), finish)
+
+    def _take(self, deadline: Deadline, finish: bool) -> Entry | None:
+        session, inbox = self.session, self.inbox
+        ledger, lock = session.ledger, session.lock
+        while True:
+            with lock:
+                if not (inbox.buffer and session.flowing) or self.closed or session.listening:
+                    self._await(deadline)
+                entry = ledger.take(inbox) if session.flowing and not self.closed else None
+                if entry is None:
+                    return None
+                expired = self._expired(entry)
+                accept = finish and not expired and ledger.accept(entry)
+                plan = ledger.drop(entry) if expired else ledger.done(entry) if finish and not accept else None
+                due = self._due()
+            if due:
+                self._grant(due)
+            if accept:
+                self._accepted(entry)
+            elif plan is not None:
+                session.carry_out(plan)
+            if not expired:
+                if self._enlist_at is not None and inbox.unsettled >= self._enlist_at:
+                    session.enlist()
+                return entry
+
+    def _await(self, deadline: Deadline) -> None:
+        """Wait until there is something to take, or no more reason to wait. With the session's lock held."""
+        session = self.session
+        self.check_open()
+        if session.listening:
+            raise IllegalStateException("receive: the session has a message listener, so its messages go there")
+        self.receiving += 1
+        try:
+            while not (self.inbox.buffer and session.flowing) and not self.closed and not session.closing:
+                if self._link.lost is not None or self.cause is not None:
+                    self.check_open()
+                if deadline.passed:
+                    return
+                left = deadline.remaining()
+                session.changed.wait(60.0 if left is None else min(left, 60.0))
+        finally:
+            self.receiving -= 1
+            if session.closing or self.closed:
+                session.changed.notify_all()
+
+    def run_listener(self, listener: Listener, entry: Entry) -> None:
+        """Give one entry to the listener. On the session's thread, which holds no lock."""
+        session = self.session
+        if self._expired(entry):
+            with session.lock:
+                plan: Plan | None = session.ledger.drop(entry)
+        else:
+            message = session.message(entry)
+            plan = None
+            try:
+                if isinstance(listener, MessageListener):
+                    listener.on_message(message)
+                else:
+                    listener(message)
+            except BaseException:
+                _log.exception("a message listener on %r raised", self.spec.address.name)
+                with session.lock:
+                    plan = session.ledger.listener_failed(entry)
+            else:
+                self.finish(entry)
+            if self._enlist_at is not None and self.inbox.unsettled >= self._enlist_at:
+                session.enlist()
+        if plan is not None:
+            session.carry_out(plan)
+        if self._prefetch:
+            self._top_up()
+        elif not self.closed and self.listener is not None:
+            self._ask_for_one()
+
+    def finish(self, entry: Entry) -> None:
+        """The application has had the entry: acknowledge it as the session's mode asks."""
+        session = self.session
+        with session.lock:
+            accept = session.ledger.accept(entry)
+            plan = None if accept else session.ledger.done(entry)
+        if accept:
+            self._accepted(entry)
+        elif plan is not None:
+            session.carry_out(plan)
+
+    def refuse_body(self, entry: Entry) -> None:
+        """The application asked for a body of another type: AUTO and DUPS_OK hand the message out again (11.2.5.1-21)."""
+        with self.session.lock:
+            plan = self.session.ledger.wrong_body(entry)
+        if plan is not None:
+            self.session.carry_out(plan)
+
+    def _accepted(self, entry: Entry) -> None:
+        self._link.settle((entry.delivery.tag,), Outcome.ACCEPTED)
+        session = self.session
+        with session.lock:
+            idle = session.ledger.left(entry)
+        if idle:
+            session.release(self.inbox)
+
+    def _expired(self, entry: Entry) -> bool:
+        try:
+            expiration = entry.delivery.envelope.expiration
+        except ProviderError:
+            return False
+        return expiration > 0 and expiration <= self._link.clock.now_ms()
+
+    # ---- credit ---------------------------------------------------------------------------------------------------
+    def _due(self) -> int:
+        """Return how much credit is to be granted now, taking note of it. With the session's lock held."""
+        prefetch = self._prefetch
+        n = prefetch - self._credit - len(self.inbox.buffer)
+        if n * 2 < prefetch or n <= 0 or self.closed:
+            return 0
+        self._credit += n
+        return n
+
+    def _top_up(self) -> None:
+        with self.session.lock:
+            due = self._due()
+        if due:
+            self._grant(due)
+
+    def _ask_for_one(self) -> None:
+        with self.session.lock:
+            due = 0 if self._credit or self.inbox.buffer or self.closed else 1
+            self._credit += due
+        if due:
+            self._grant(due)
+
+    def _grant(self, n: int) -> None:
+        if self._link.lost is None:
+            self._link.ask(lambda: self._link.provider.credit(self.handle, n))
+
+    def stop_flow(self, timeout: float) -> None:
+        """Take all credit back before closing, so that nothing more comes for nobody."""
+        with self.session.lock:
+            open_credit = self._credit > 0
+        if open_credit and self._link.lost is None and self.cause is None:
+            try:
+                self._link.call(lambda: self._link.provider.drain(self.handle), "stop a consumer", timeout)
+            except JMSException as error:
+                _log.debug("a consumer on %r could not be drained: %s", self.spec.address.name, error)
+        with self.session.lock:
+            self._credit = 0

@@ -1,0 +1,347 @@
+"""The simplified API's context: one session, and a connection that the contexts made from it share.
+
+Failures of the common API come out as their runtime twins (11.2.9-2).
+
+Spec: 11.2.1 to 11.2.9.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from jmsapi._core.connection import ConnectionImpl
+from jmsapi._core.ledger import AUTO, TRANSACTED
+from jmsapi._core.session import MODES, SessionImpl
+from jmsapi.api import JMSContext
+from jmsapi.errors import IllegalStateRuntimeException, JMSException, JMSRuntimeException, to_runtime
+
+if TYPE_CHECKING:
+    from jmsapi._core.context_consumer import JMSConsumerImpl
+    from jmsapi.api import (
+        BytesMessage,
+        ConnectionMetaData,
+        Destination,
+        ExceptionListenerLike,
+        JMSConsumer,
+        JMSProducer,
+        MapMessage,
+        Message,
+        MessageConsumer,
+        ObjectMessage,
+        Queue,
+        QueueBrowser,
+        StreamMessage,
+        TemporaryQueue,
+        TemporaryTopic,
+        TextMessage,
+        Topic,
+    )
+
+__all__ = ["JMSContextImpl", "new_context", "runtime"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def runtime(method: Callable[P, R]) -> Callable[P, R]:
+    """Make a method raise the runtime twins of the common API's exceptions."""
+
+    @functools.wraps(method)
+    def translated(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except JMSException as error:
+            raise to_runtime(error) from error
+
+    return translated
+
+
+class _Shared:
+    """A connection and how many contexts are open on it; the last one to close closes it (11.2.6-2)."""
+
+    def __init__(self, connection: ConnectionImpl) -> None:
+        self.connection = connection
+        self._open = 0
+        self._guard = threading.Lock()
+
+    def enter(self) -> None:
+        with self._guard:
+            self._open += 1
+
+    def leave(self) -> None:
+        with self._guard:
+            self._open -= 1
+            last = not self._open
+        if last:
+            self.connection.close()
+
+
+@runtime
+def new_context(connect: Callable[[], ConnectionImpl], session_mode: int | None) -> JMSContext:
+    """Connect and return the first context.
+
+    Args:
+        connect: Makes the connection.
+        session_mode: One of the four modes; AUTO_ACKNOWLEDGE when None.
+    """
+    mode = _checked(session_mode)
+    connection = connect()
+    try:
+        if mode == TRANSACTED:
+            connection.link.require("transactions", "a transacted context")
+    except JMSException:
+        connection.close()
+        raise
+    return JMSContextImpl(_Shared(connection), mode)
+
+
+def _checked(mode: int | None) -> int:
+    if mode is None:
+        return AUTO
+    if isinstance(mode, bool) or mode not in MODES:
+        raise JMSRuntimeException(f"{mode!r} is no session mode; they are {MODES}", "session-mode")
+    return int(mode)
+
+
+class JMSContextImpl(JMSContext):
+    """A context; its session is made when first needed, so that a client id can still be set before."""
+
+    def __init__(self, shared: _Shared, mode: int) -> None:
+        self._shared = shared
+        self._mode = mode
+        self._session: SessionImpl | None = None
+        self._guard = threading.Lock()
+        self._auto_start = True
+        self._closed = False
+        shared.enter()
+
+    @property
+    def connection(self) -> ConnectionImpl:
+        """Return the connection, for the parts of the context; not for applications (11.2.1-1)."""
+        if self._closed:
+            raise IllegalStateRuntimeException("the context is closed", "closed")
+        return self._shared.connection
+
+    @property
+    def session(self) -> SessionImpl:
+        """Return the session, for the parts of the context; not for applications (11.2.1-1)."""
+        connection = self.connection
+        with self._guard:
+            if self._session is None:
+                self._session = connection.add_session(SessionImpl, self._mode, None, None)
+            return self._session
+
+    # ---- contexts, connection -------------------------------------------------------------------------------------
+    @runtime
+    def create_context(self, session_mode: int) -> JMSContext:
+        """Create a context on the same connection; see JMSContext."""
+        mode = _checked(session_mode)
+        self.connection.check_open()
+        if mode == TRANSACTED:
+            self.connection.link.require("transactions", "a transacted context")
+        return JMSContextImpl(self._shared, mode)
+
+    @property
+    @runtime
+    def client_id(self) -> str | None:
+        """Return the client id, or None; see JMSContext."""
+        return self.connection.client_id
+
+    @client_id.setter
+    @runtime
+    def client_id(self, client_id: str | None) -> None:
+        self.connection.client_id = client_id
+
+    @property
+    @runtime
+    def meta_data(self) -> ConnectionMetaData:
+        """Return what is known of the provider; see JMSContext."""
+        return self.connection.meta_data
+
+    @property
+    @runtime
+    def exception_listener(self) -> ExceptionListenerLike | None:
+        """Return the exception listener, or None; see JMSContext."""
+        return self.connection.exception_listener
+
+    @exception_listener.setter
+    @runtime
+    def exception_listener(self, exception_listener: ExceptionListenerLike | None) -> None:
+        self.connection.exception_listener = exception_listener
+
+    @runtime
+    def start(self) -> None:
+        """Let messages be delivered; see JMSContext."""
+        self.connection.start()
+
+    @runtime
+    def stop(self) -> None:
+        """Pause delivery; see JMSContext."""
+        self.connection.stop()
+
+    @property
+    def auto_start(self) -> bool:
+        """Return whether creating a consumer starts delivery; see JMSContext."""
+        self.connection  # noqa: B018  closed contexts raise
+        return self._auto_start
+
+    @auto_start.setter
+    def auto_start(self, auto_start: bool) -> None:
+        self.connection  # noqa: B018
+        self._auto_start = bool(auto_start)
+
+    @runtime
+    def close(self) -> None:
+        """Close the context, and with the last one the connection; see JMSContext."""
+        with self._guard:
+            session = self._session
+        if self._closed:
+            return
+        if session is not None:
+            session.close()
+        self._closed = True
+        self._shared.leave()
+
+    # ---- session --------------------------------------------------------------------------------------------------
+    @property
+    def transacted(self) -> bool:
+        """Return whether the session is transacted; see JMSContext."""
+        self.connection  # noqa: B018
+        return self._mode == TRANSACTED
+
+    @property
+    def session_mode(self) -> int:
+        """Return the session's mode; see JMSContext."""
+        self.connection  # noqa: B018
+        return self._mode
+
+    @runtime
+    def commit(self) -> None:
+        """Commit; see JMSContext."""
+        self.session.commit()
+
+    @runtime
+    def rollback(self) -> None:
+        """Roll back; see JMSContext."""
+        self.session.rollback()
+
+    @runtime
+    def recover(self) -> None:
+        """Hand out again what is not acknowledged; see JMSContext."""
+        self.session.recover()
+
+    @runtime
+    def acknowledge(self) -> None:
+        """Acknowledge all that the session has delivered; see JMSContext."""
+        self.session.acknowledge_all()
+
+    # ---- messages, destinations -----------------------------------------------------------------------------------
+    @runtime
+    def create_message(self) -> Message:
+        """Create a message without a body; see JMSContext."""
+        return self.session.create_message()
+
+    @runtime
+    def create_bytes_message(self) -> BytesMessage:
+        """Create a BytesMessage; see JMSContext."""
+        return self.session.create_bytes_message()
+
+    @runtime
+    def create_map_message(self) -> MapMessage:
+        """Create a MapMessage; see JMSContext."""
+        return self.session.create_map_message()
+
+    @runtime
+    def create_stream_message(self) -> StreamMessage:
+        """Create a StreamMessage; see JMSContext."""
+        return self.session.create_stream_message()
+
+    @runtime
+    def create_object_message(self, object: Any = None) -> ObjectMessage:
+        """Create an ObjectMessage; see JMSContext."""
+        return self.session.create_object_message(object)
+
+    @runtime
+    def create_text_message(self, text: str | None = None) -> TextMessage:
+        """Create a TextMessage; see JMSContext."""
+        return self.session.create_text_message(text)
+
+    @runtime
+    def create_queue(self, queue_name: str) -> Queue:
+        """Make a Queue object for a name; see JMSContext."""
+        return self.session.create_queue(queue_name)
+
+    @runtime
+    def create_topic(self, topic_name: str) -> Topic:
+        """Make a Topic object for a name; see JMSContext."""
+        return self.session.create_topic(topic_name)
+
+    @runtime
+    def create_temporary_queue(self) -> TemporaryQueue:
+        """Create a queue that lives with the connection; see JMSContext."""
+        return self.session.create_temporary_queue()
+
+    @runtime
+    def create_temporary_topic(self) -> TemporaryTopic:
+        """Create a topic that lives with the connection; see JMSContext."""
+        return self.session.create_temporary_topic()
+
+    # ---- producers, consumers -------------------------------------------------------------------------------------
+    @runtime
+    def create_producer(self) -> JMSProducer:
+        """Create a producer; see JMSContext."""
+        from jmsapi._core.context_producer import JMSProducerImpl
+
+        self.connection.check_open()
+        return JMSProducerImpl(self)
+
+    @runtime
+    def create_consumer(
+        self, destination: Destination, message_selector: str | None = None, no_local: bool = False
+    ) -> JMSConsumer:
+        """Create a consumer; see JMSContext."""
+        return self._started(self.session.create_consumer(destination, message_selector, no_local))
+
+    @runtime
+    def create_durable_consumer(
+        self, topic: Topic, name: str, message_selector: str | None = None, no_local: bool = False
+    ) -> JMSConsumer:
+        """Create the consumer of an unshared durable subscription; see JMSContext."""
+        return self._started(self.session.create_durable_consumer(topic, name, message_selector, no_local))
+
+    @runtime
+    def create_shared_consumer(
+        self, topic: Topic, shared_subscription_name: str, message_selector: str | None = None
+    ) -> JMSConsumer:
+        """Create a consumer on a shared non-durable subscription; see JMSContext."""
+        return self._started(self.session.create_shared_consumer(topic, shared_subscription_name, message_selector))
+
+    @runtime
+    def create_shared_durable_consumer(self, topic: Topic, name: str, message_selector: str | None = None) -> JMSConsumer:
+        """Create a consumer on a shared durable subscription; see JMSContext."""
+        return self._started(self.session.create_shared_durable_consumer(topic, name, message_selector))
+
+    @runtime
+    def create_browser(self, queue: Queue, message_selector: str | None = None) -> QueueBrowser:
+        """Create a browser; see JMSContext."""
+        browser = self.session.create_browser(queue, message_selector)
+        if self._auto_start:
+            self.connection.start()
+        return browser
+
+    @runtime
+    def unsubscribe(self, name: str) -> None:
+        """End a durable subscription; see JMSContext."""
+        self.session.unsubscribe(name)
+
+    def _started(self, consumer: MessageConsumer) -> JMSConsumerImpl:
+        from jmsapi._core.consumer import ConsumerImpl
+        from jmsapi._core.context_consumer import JMSConsumerImpl
+
+        assert isinstance(consumer, ConsumerImpl)
+        if self._auto_start:
+            self.connection.start()
+        return JMSConsumerImpl(consumer)

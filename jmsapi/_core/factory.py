@@ -1,0 +1,92 @@
+"""The connection factory: settings that an administrator fixed, and what is made from them.
+
+Spec: 4.2.2-1, 4.3.1-1, 11.2.1-5 to 11.2.1-8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from jmsapi._core.connection import ConnectionImpl
+from jmsapi._core.context import new_context
+from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
+from jmsapi.api import (
+    Connection,
+    JMSContext,
+    QueueConnection,
+    QueueConnectionFactory,
+    TopicConnection,
+    TopicConnectionFactory,
+)
+from jmsapi.errors import IllegalArgumentException
+from jmsapi.spi import Clock, ProviderEntry, SystemClock
+
+if TYPE_CHECKING:
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["ConnectionFactoryImpl"]
+
+K = TypeVar("K", bound=ConnectionImpl)
+
+
+class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
+    """Makes connections and contexts to one broker. Holds no remote resource (4.2-1).
+
+    Args:
+        entry: The provider.
+        options: Validated settings.
+        clock: Time; the machine's when None.
+    """
+
+    def __init__(self, entry: ProviderEntry, options: ProviderOptions, clock: Clock | None = None) -> None:
+        self._entry = entry
+        self._options = options
+        self._clock = clock or SystemClock()
+
+    def create_connection(self, user_name: str | None = None, password: str | None = None) -> Connection:
+        """Connect; see ConnectionFactory."""
+        return self._connect(ConnectionImpl, user_name, password)
+
+    def create_queue_connection(self, user_name: str | None = None, password: str | None = None) -> QueueConnection:
+        """Connect, for queues only; see QueueConnectionFactory."""
+        return self._connect(QueueConnectionImpl, user_name, password)
+
+    def create_topic_connection(self, user_name: str | None = None, password: str | None = None) -> TopicConnection:
+        """Connect, for topics only; see TopicConnectionFactory."""
+        return self._connect(TopicConnectionImpl, user_name, password)
+
+    def create_context(
+        self, user_name: str | int | None = None, password: str | None = None, session_mode: int | None = None
+    ) -> JMSContext:
+        """Connect and create a context; see ConnectionFactory."""
+        if isinstance(user_name, int):
+            if password is not None or session_mode is not None:
+                raise IllegalArgumentException("create_context takes a session mode, or a user name, password and session mode")
+            user_name, session_mode = None, user_name
+        user = user_name
+        return new_context(lambda: self._connect(ConnectionImpl, user, password), session_mode)
+
+    def _connect(self, kind: type[K], user: str | None, password: str | None) -> K:
+        options = self._options
+        if user is not None or password is not None:
+            from pydantic import SecretStr
+
+            secret = None if password is None else SecretStr(password)
+            options = options.model_copy(update={"user": user, "password": secret})
+        return kind(self._entry, options, self._clock)
+
+    def __repr__(self) -> str:
+        options = self._options
+        where = f"{options.host}:{options.port}" if options.port is not None else options.host
+        return f"<ConnectionFactory {options.scheme}://{where}>"
+
+    def __getstate__(self) -> dict[str, object]:
+        # Where it was made, not how it is doing: no clock, and the password stays in the secret that hides it.
+        return {"entry": self._entry.name, "options": self._options}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        from jmsapi._core.plugins import entry_named
+
+        self._entry = entry_named(str(state["entry"]))
+        self._options = state["options"]  # type: ignore[assignment]
+        self._clock = SystemClock()

@@ -1,0 +1,214 @@
+"""The connection's end of the seam: one provider, the decorators it needs, and the events that come back.
+
+A link is opened once. Every call goes through ``call``, which waits with a deadline and turns errors; every event is handed
+to the object it concerns. Nothing here holds a lock while it calls a provider or an owner.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from jmsapi._core.errors_map import jms_error
+from jmsapi._core.waiting import Window, result
+from jmsapi._emulation import stack
+from jmsapi.errors import JMSException, UnsupportedFeatureException
+from jmsapi.spi import (
+    VERSION,
+    Capabilities,
+    Clock,
+    Delivery,
+    Handle,
+    Outcome,
+    Provider,
+    ProviderEntry,
+    ProviderError,
+    SendResult,
+    Support,
+    Tag,
+    failed,
+)
+
+if TYPE_CHECKING:
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["Link", "Port", "SendTicket"]
+
+T = TypeVar("T")
+_log = logging.getLogger("jmsapi")
+_numbers = itertools.count(1)
+
+
+class Port(Protocol):
+    """What a link knows of a consumer."""
+
+    def arrive(self, deliveries: Sequence[Delivery]) -> None:
+        """File deliveries away. Called on the provider's thread."""
+
+    def broke(self, cause: ProviderError) -> None:
+        """The broker ended this one."""
+
+
+class SendTicket(Protocol):
+    """What a link knows of a send: the token of the seam."""
+
+    def answered(self, error: Exception | None) -> None:
+        """The broker took the message, or did not. Called on the provider's thread."""
+
+
+class Link:
+    """One open provider.
+
+    Args:
+        entry: Where the provider comes from.
+        options: Its settings.
+        clock: Time.
+        on_lost: Called once, on the provider's thread, when the link breaks.
+    """
+
+    def __init__(
+        self, entry: ProviderEntry, options: ProviderOptions, clock: Clock, on_lost: Callable[[ProviderError], None]
+    ) -> None:
+        self.options = options
+        self.clock = clock
+        self.number = next(_numbers)
+        self.origin = options.client_id or uuid.uuid4().hex
+        self.window = Window(options.max_in_flight)
+        self.lost: ProviderError | None = None
+        self.closed = False
+        self._on_lost = on_lost
+        self._ports: dict[Handle, Port] = {}
+        self._guard = threading.Lock()
+        self.provider, self.capabilities = self._open(entry)
+
+    def _open(self, entry: ProviderEntry) -> tuple[Provider, Capabilities]:
+        if entry.spi_version[0] != VERSION[0]:
+            raise JMSException(
+                f"the provider {entry.name} is written for version {entry.spi_version[0]}.{entry.spi_version[1]} of the provider "
+                f"interface, this jmsapi has {VERSION[0]}.{VERSION[1]}: install matching versions",
+                "provider-version",
+            )
+        try:
+            provider = entry.create(self.options, self.clock)
+        except ImportError as error:
+            hint = f": pip install 'jmsapi[{entry.extra}]'" if entry.extra else ""
+            raise JMSException(
+                f"the provider {entry.name} needs a library that is not installed ({error.name or error}){hint}", "missing-extra"
+            ) from error
+        except ProviderError as error:
+            raise jms_error(error, "connect") from error
+        opened = stack.build(provider, self, self.options)
+        try:
+            return opened, result(opened.open(self), self.options.connect_timeout_ms / 1000, "connect")
+        except BaseException:
+            self.closed = True
+            opened.close()
+            raise
+
+    # ---- calls ----------------------------------------------------------------------------------------------------
+    def ask(self, start: Callable[[], Future[T]]) -> Future[T]:
+        """Start a call of the provider; what it raises at once fails the future too."""
+        try:
+            return start()
+        except ProviderError as error:
+            return failed(error)
+
+    def wait(self, future: Future[T], asked: str, timeout: float | None = None) -> T:
+        """Wait for a provider's answer.
+
+        Args:
+            future: From ``ask``.
+            asked: What was asked, to begin an error's text with.
+            timeout: Seconds; the option ``request_timeout_ms`` when None.
+        Raises:
+            JMSException: As the errors table says; code ``timeout`` when no answer came.
+        """
+        return result(future, self.options.request_timeout_ms / 1000 if timeout is None else timeout, asked)
+
+    def call(self, start: Callable[[], Future[T]], asked: str, timeout: float | None = None) -> T:
+        """Start a call of the provider and wait for its answer; see ``wait``."""
+        return self.wait(self.ask(start), asked, timeout)
+
+    def settle(self, tags: Sequence[Tag], outcome: Outcome) -> Future[None] | None:
+        """Settle, without waiting. None when there is nothing to do or nobody to tell."""
+        if not tags or self.lost:
+            return None
+        return self.ask(lambda: self.provider.settle(tags, outcome))
+
+    def require(self, feature: str, words: str) -> None:
+        """Refuse a feature that this provider on this broker does not have.
+
+        Raises:
+            UnsupportedFeatureException: It is NONE.
+        """
+        support: Support = self.capabilities.of(feature)
+        if not support:
+            has = self.capabilities
+            broker = f"{has.broker} {has.version}".strip()
+            way_out = f"; ?emulate={support.emulate} asks for a weaker substitute" if support.emulate else ""
+            why = f": {support.note}" if support.note else ""
+            raise UnsupportedFeatureException(
+                words,
+                has.provider,
+                broker,
+                support.emulate,
+                reason=f"{words}: the provider {has.provider} on {broker} does not offer it{why}{way_out}",
+            )
+
+    def attach(self, handle: Handle, port: Port) -> None:
+        """Let a consumer's deliveries come to ``port``; before it has credit."""
+        with self._guard:
+            self._ports[handle] = port
+
+    def detach(self, handle: Handle) -> None:
+        """Stop that."""
+        with self._guard:
+            self._ports.pop(handle, None)
+
+    def close(self, timeout: float) -> None:
+        """Close the provider, waiting at most ``timeout`` seconds. Problems are logged: there is nothing left to save."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            result(self.provider.close(), timeout, "close the connection")
+        except JMSException as error:
+            if not self.lost:
+                _log.warning("link %d: %s", self.number, error)
+
+    # ---- events ---------------------------------------------------------------------------------------------------
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        """Hand deliveries to their consumer."""
+        port = self._ports.get(consumer)
+        if port is None:
+            _log.debug("link %d: %d deliveries for a consumer that is gone", self.number, len(deliveries))
+            return
+        port.arrive(deliveries)
+
+    def on_sent(self, results: Sequence[SendResult]) -> None:
+        """Give places of the window back and tell each send."""
+        self.window.leave(len(results))
+        for token, error in results:
+            token.answered(error)  # type: ignore[attr-defined]
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        """Tell the consumer that the broker ended it."""
+        port = self._ports.get(handle)
+        if port is not None:
+            port.broke(cause)
+
+    def on_lost(self, cause: ProviderError) -> None:
+        """Remember why, and tell the connection."""
+        if self.closed or self.lost:
+            return
+        self.lost = cause
+        self._on_lost(cause)
+
+    def on_resumed(self) -> None:
+        """Nothing to do: a reconnecting decorator has made all handles valid again."""
+        _log.info("link %d: resumed", self.number)

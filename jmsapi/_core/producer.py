@@ -1,0 +1,201 @@
+"""A message producer: options, stamping, sending.
+
+Spec: 4.6, 3.4 (who sets what), 4.12-1, 7.3-13, B.3.3-2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jmsapi._core.message import snapshot, stamp
+from jmsapi._core.options_check import delivery_delay, delivery_mode, priority, time_to_live
+from jmsapi.api import CompletionListener, Destination, Message, MessageProducer
+from jmsapi.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    InvalidDestinationException,
+    MessageFormatException,
+    UnsupportedOperationException,
+)
+from jmsapi.spi import PERSISTENT, Address, Handle
+
+if TYPE_CHECKING:
+    from jmsapi._core.session import SessionImpl
+
+__all__ = ["ProducerImpl"]
+
+
+class ProducerImpl(MessageProducer):
+    """A producer of one session.
+
+    Args:
+        session: Its session.
+        destination: Where it sends; None when each send says.
+        address: The same for the seam.
+    """
+
+    def __init__(self, session: SessionImpl, destination: Destination | None, address: Address | None) -> None:
+        self.session = session
+        self.closed = False
+        self._destination = destination
+        self._address = address
+        self._disable_message_id = False
+        self._disable_message_timestamp = False
+        self._delivery_mode = PERSISTENT
+        self._priority = 4
+        self._time_to_live = 0
+        self._delivery_delay = 0
+        link = session.link
+        self.handle: Handle = link.call(
+            lambda: link.provider.open_producer(session.handle, address),
+            "create a producer" if address is None else f"create a producer for {address.name!r}",
+        )
+
+    # ---- options --------------------------------------------------------------------------------------------------
+    @property
+    def disable_message_id(self) -> bool:
+        """Return the hint; see MessageProducer."""
+        self.check_open()
+        return self._disable_message_id
+
+    @disable_message_id.setter
+    def disable_message_id(self, disable_message_id: bool) -> None:
+        self.check_open()
+        self._disable_message_id = bool(disable_message_id)
+
+    @property
+    def disable_message_timestamp(self) -> bool:
+        """Return the hint; see MessageProducer."""
+        self.check_open()
+        return self._disable_message_timestamp
+
+    @disable_message_timestamp.setter
+    def disable_message_timestamp(self, disable_message_timestamp: bool) -> None:
+        self.check_open()
+        self._disable_message_timestamp = bool(disable_message_timestamp)
+
+    @property
+    def delivery_mode(self) -> int:
+        """Return the default delivery mode; see MessageProducer."""
+        self.check_open()
+        return self._delivery_mode
+
+    @delivery_mode.setter
+    def delivery_mode(self, mode: int) -> None:
+        self.check_open()
+        self._delivery_mode = delivery_mode(mode)
+
+    @property
+    def priority(self) -> int:
+        """Return the default priority; see MessageProducer."""
+        self.check_open()
+        return self._priority
+
+    @priority.setter
+    def priority(self, value: int) -> None:
+        self.check_open()
+        self._priority = priority(value)
+
+    @property
+    def time_to_live(self) -> int:
+        """Return the default time to live in milliseconds; see MessageProducer."""
+        self.check_open()
+        return self._time_to_live
+
+    @time_to_live.setter
+    def time_to_live(self, value: int) -> None:
+        self.check_open()
+        self._time_to_live = time_to_live(value)
+
+    @property
+    def delivery_delay(self) -> int:
+        """Return the delivery delay in milliseconds; see MessageProducer."""
+        self.check_open()
+        return self._delivery_delay
+
+    @delivery_delay.setter
+    def delivery_delay(self, value: int) -> None:
+        self.check_open()
+        delay = delivery_delay(value)
+        if delay:
+            self.session.link.require("delivery_delay", "a delivery delay")
+        self._delivery_delay = delay
+
+    @property
+    def destination(self) -> Destination | None:
+        """Return where this producer sends, or None; see MessageProducer."""
+        self.check_open()
+        return self._destination
+
+    # ---- sending --------------------------------------------------------------------------------------------------
+    def send(
+        self,
+        destination_or_message: Destination | Message,
+        message: Message | None = None,
+        *,
+        delivery_mode: int | None = None,
+        priority: int | None = None,
+        time_to_live_ms: int | None = None,
+        completion_listener: CompletionListener | None = None,
+    ) -> None:
+        """Send a message; see MessageProducer."""
+        self.check_open()
+        destination, address, content = self._target(destination_or_message, message)
+        self.send_to(destination, address, content, delivery_mode, priority, time_to_live_ms, completion_listener)
+
+    def send_to(
+        self,
+        destination: Destination,
+        address: Address,
+        message: Message,
+        mode: int | None,
+        rank: int | None,
+        ttl: int | None,
+        listener: CompletionListener | None,
+    ) -> None:
+        """Stamp and send; the destination is settled."""
+        if listener is not None and not (
+            callable(getattr(listener, "on_completion", None)) and callable(getattr(listener, "on_exception", None))
+        ):
+            raise IllegalArgumentException(f"a completion listener has on_completion and on_exception, not {listener!r}")
+        session = self.session
+        now = session.link.clock.now_ms()
+        life = self._time_to_live if ttl is None else time_to_live(ttl)
+        envelope = snapshot(
+            message,
+            destination=address,
+            message_id=None if self._disable_message_id else session.next_message_id(),
+            timestamp=0 if self._disable_message_timestamp else now,
+            delivery_mode=self._delivery_mode if mode is None else delivery_mode(mode),
+            priority=self._priority if rank is None else priority(rank),
+            expiration=now + life if life else 0,
+            delivery_time=now + self._delivery_delay,
+            origin=session.link.origin,
+        )
+        stamp(message, envelope, destination)
+        session.send(self, envelope, message, listener)
+
+    def _target(self, first: object, second: object) -> tuple[Destination, Address, Message]:
+        if second is None and isinstance(first, Message):
+            if self._destination is None or self._address is None:
+                raise UnsupportedOperationException("send: this producer has no destination of its own, so each send names one")
+            if self._address in self.session.connection.deleted:
+                raise InvalidDestinationException(f"the temporary destination {self._address.name!r} is deleted")
+            return self._destination, self._address, first
+        if not isinstance(second, Message):
+            raise MessageFormatException(f"send: a Message is wanted, not {type(first if second is None else second).__name__}")
+        if self._destination is not None:
+            raise UnsupportedOperationException("send: this producer has a destination of its own, so a send names none")
+        if not isinstance(first, Destination):
+            raise InvalidDestinationException(f"send: {first!r} is not a destination")
+        return first, self.session.usable(first), second
+
+    def close(self) -> None:
+        """Close the producer, after its unfinished sends; see MessageProducer."""
+        self.session.close_producer(self)
+
+    def check_open(self) -> None:
+        """Raise IllegalStateException when the producer is closed."""
+        self.session.check_open()
+        if self.closed:
+            raise IllegalStateException("the producer is closed", "closed")

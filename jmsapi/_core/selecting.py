@@ -1,0 +1,31 @@
+"""Selector text from the application: checked before any traffic.
+
+Spec: 3.8.1.1-1, 7.3-16, B.3.1-2.
+"""
+
+from __future__ import annotations
+
+from jmsapi_selector import InvalidSelector, compile_selector
+
+from jmsapi.errors import InvalidSelectorException
+
+__all__ = ["checked_selector"]
+
+
+def checked_selector(text: str | None) -> str | None:
+    """Return a valid selector's text, or None when everything is selected (None, empty or blank).
+
+    Raises:
+        InvalidSelectorException: Not a selector; the text marks where.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InvalidSelectorException(f"a message selector is text, not {type(text).__name__}")
+    if not text.strip():
+        return None
+    try:
+        compile_selector(text)
+    except InvalidSelector as error:
+        raise InvalidSelectorException(str(error)) from error
+    return text

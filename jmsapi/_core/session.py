@@ -1,0 +1,401 @@
+"""A session: its consumers, producers, ledger and transaction; commit, recover, acknowledge, close.
+
+One lock guards the ledger, the inboxes and the flags; it is never held while calling a provider, user code or a future.
+Only ``close`` may come from another thread than the one that uses the session (4.4.1-2).
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from jmsapi._core.creators import Creators
+from jmsapi._core.dispatch import Dispatcher
+from jmsapi._core.errors_map import jms_error
+from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED, Entry, Inbox, Ledger, Plan
+from jmsapi._core.message import MessageImpl, received
+from jmsapi._core.outbox import Outbox, Ticket
+from jmsapi._core.transaction import LocalTransaction, NoTransaction
+from jmsapi._core.waiting import Deadline
+from jmsapi.api import CompletionListener, Message
+from jmsapi.errors import IllegalStateException, JMSException, TransactionRolledBackException
+from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope, ProviderError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from jmsapi._core.browser import BrowserImpl
+    from jmsapi._core.connection import ConnectionImpl
+    from jmsapi._core.consumer import ConsumerImpl
+    from jmsapi._core.producer import ProducerImpl
+
+__all__ = ["MODES", "SessionImpl"]
+
+MODES = {TRANSACTED: "SESSION_TRANSACTED", AUTO: "AUTO_ACKNOWLEDGE", CLIENT: "CLIENT_ACKNOWLEDGE", DUPS_OK: "DUPS_OK_ACKNOWLEDGE"}
+_log = logging.getLogger("jmsapi")
+
+
+class SessionImpl(Creators):
+    """A session of one connection.
+
+    Args:
+        connection: Its connection.
+        mode: One of the four session modes.
+        number: Which session of the connection this is, for thread names.
+    """
+
+    def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
+        self.connection = connection
+        self.link = connection.link
+        self.mode = mode
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.flowing = False
+        """The connection is started and this session open: messages may be handed out. Guarded by the lock."""
+        self.closing = False
+        self.closed = False
+        options = self.link.options
+        self.ledger = Ledger(mode, max_redeliveries=options.max_redeliveries)
+        self.listening: set[ConsumerImpl] = set()
+        """Consumers with a listener."""
+        self.consumers: dict[Inbox, ConsumerImpl] = {}
+        """Consumers the provider knows: open ones, and closed ones that still have something unsettled."""
+        self.producers: dict[ProducerImpl, None] = {}
+        self.browsers: dict[BrowserImpl, None] = {}
+        self._ids = itertools.count(1)
+        name = f"jmsapi-{self.link.number}-session-{number}"
+        self._id_prefix = f"ID:{connection.identity}:{number}:"
+        self.dispatcher = Dispatcher(self, self.changed, name)
+        self.outbox = Outbox(self.changed, connection.report, f"{name}-completion")
+        self.outbox.transacted = mode == TRANSACTED
+        if mode == TRANSACTED:
+            self.link.require("transactions", "a transacted session")
+        self.handle: Handle = self.link.call(
+            lambda: self.link.provider.open_session(transacted=mode == TRANSACTED), "create a session"
+        )
+        self._transaction = LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
+
+    # ---- state ----------------------------------------------------------------------------------------------------
+    def check_open(self) -> None:
+        """Raise IllegalStateException when the session is closed, JMSException when the link is lost.
+
+        While it is closing, a listener that still runs keeps all its services (4.3.5-2, 4.4.1-1).
+        """
+        if self.closed or (self.closing and not self._in_listener):
+            raise IllegalStateException("the session is closed", "closed")
+        if self.link.lost is not None:
+            raise jms_error(self.link.lost, "the connection is lost") from self.link.lost
+
+    @property
+    def _in_listener(self) -> bool:
+        return self.dispatcher.is_own_thread or self.outbox.in_listener
+
+    @property
+    def transacted(self) -> bool:
+        """Return whether the session has transactions; see Session."""
+        self.check_open()
+        return self.mode == TRANSACTED
+
+    @property
+    def acknowledge_mode(self) -> int:
+        """Return the session's mode; see Session."""
+        self.check_open()
+        return self.mode
+
+    def set_flowing(self, flowing: bool) -> None:
+        """Start or stop handing out."""
+        with self.lock:
+            self.flowing = flowing and not self.closing
+            self.changed.notify_all()
+
+    def wait_paused(self, deadline: Deadline) -> bool:
+        """Wait until no listener runs; False when time is up."""
+        with self.lock:
+            return self.dispatcher.idle(deadline)
+
+    # ---- messages -------------------------------------------------------------------------------------------------
+    def message(self, entry: Entry) -> MessageImpl:
+        """Return the message object of a delivery, a new one each time (B.3.1-7)."""
+        return received(entry.delivery, entry.extra, self.acknowledge_all, self.connection.codec, self.connection)
+
+    def next_message_id(self) -> str:
+        """Return an id that no other message has."""
+        return f"{self._id_prefix}{next(self._ids)}"
+
+    def acknowledge_all(self) -> None:
+        """Acknowledge all that the session has delivered, in CLIENT mode; nothing in the others (4.4.11-5)."""
+        if self.closed or (self.closing and not self._in_listener):
+            raise IllegalStateException("acknowledge: the session that received the message is closed", "closed")
+        if self.mode != CLIENT:
+            return
+        self.check_open()
+        with self.lock:
+            plan = self.ledger.acknowledge()
+        if plan is not None:
+            self.carry_out(plan, wait="acknowledge")
+
+    def carry_out(self, plan: Plan, *, wait: str | None = None) -> None:
+        """Do at the seam what the ledger asks for.
+
+        Args:
+            plan: From the ledger.
+            wait: What is asked, when the caller must know that it was done.
+        """
+        futures: list[Future[None]] = []
+        for tags, outcome in (
+            (plan.accepted, Outcome.ACCEPTED),
+            (plan.released, Outcome.RELEASED),
+            (plan.failed, Outcome.FAILED),
+            (plan.rejected, Outcome.REJECTED),
+        ):
+            future = self.link.settle(tags, outcome)
+            if future is not None:
+                futures.append(future)
+        with self.lock:
+            idle = self.ledger.carried_out(plan)
+            for consumer in self.listening:
+                self.dispatcher.offer(consumer)
+        for inbox in idle:
+            self.release(inbox)
+        if wait is not None:
+            if self.link.lost is not None:
+                raise jms_error(self.link.lost, wait) from self.link.lost
+            for future in futures:
+                self.link.wait(future, wait)
+
+    def release(self, inbox: Inbox) -> Future[None] | None:
+        """End a closed consumer at the provider: nothing of it is unsettled any more."""
+        with self.lock:
+            consumer = self.consumers.pop(inbox, None)
+        if consumer is None:
+            return None
+        self.link.detach(consumer.handle)
+        return self.link.ask(lambda: self.link.provider.release(consumer.handle))
+
+    # ---- transactions ---------------------------------------------------------------------------------------------
+    def enlist(self) -> None:
+        """Accept what is held under the running transaction now, since the broker stops at a window of unsettled ones."""
+        with self.lock:
+            tags = self.ledger.enlist()
+        tx = self._transaction.handle()
+        if tags:
+            self.link.ask(lambda: self.link.provider.settle(tags, Outcome.ACCEPTED, tx))
+
+    def commit(self) -> None:
+        """Commit the transaction and begin the next; see Session."""
+        transaction = self._check_transacted("commit")
+        self._await_sends("commit")
+        failure = self.outbox.take_failure()
+        if failure is not None:
+            self._roll_back(transaction)
+            raise TransactionRolledBackException(
+                f"commit: a message of the transaction was not sent ({failure}), so all of it is rolled back"
+            ) from failure
+        with self.lock:
+            tags = self.ledger.held()
+        try:
+            transaction.commit(tags)
+        except TransactionRolledBackException:
+            with self.lock:
+                plan = self.ledger.rolled_back(broker_returns=self.link.capabilities.rollback_returns)
+            self.carry_out(plan)
+            raise
+        except JMSException:
+            # The outcome is not known. Neither settle nor hand out again: what was not committed comes from the broker.
+            with self.lock:
+                self.ledger.committed()
+            raise
+        with self.lock:
+            plan = self.ledger.committed()
+        self.carry_out(plan)
+
+    def rollback(self) -> None:
+        """Roll the transaction back and hand out again what it received; see Session."""
+        transaction = self._check_transacted("rollback")
+        self._await_sends("rollback")
+        self.outbox.take_failure()
+        self._roll_back(transaction)
+
+    def _roll_back(self, transaction: LocalTransaction) -> None:
+        transaction.rollback()
+        with self.lock:
+            plan = self.ledger.rolled_back(broker_returns=self.link.capabilities.rollback_returns)
+        self.carry_out(plan)
+
+    def recover(self) -> None:
+        """Hand out again what is delivered and not acknowledged; see Session."""
+        self.check_open()
+        if self.mode == TRANSACTED:
+            raise IllegalStateException("recover: the session is transacted; rollback recovers its messages")
+        with self.lock:
+            plan = self.ledger.recover()
+        self.carry_out(plan)
+
+    def _check_transacted(self, asked: str) -> LocalTransaction:
+        if self.closed or (self.closing and not self._in_listener):
+            raise IllegalStateException(f"{asked}: the session is closed", "closed")
+        if isinstance(self._transaction, NoTransaction):
+            raise IllegalStateException(f"{asked}: the session is not transacted, its mode is {MODES[self.mode]}")
+        if self.outbox.in_listener:
+            raise IllegalStateException(f"{asked}: a completion listener may not end the transaction of its own session")
+        self.check_open()
+        return self._transaction
+
+    def _await_sends(self, asked: str) -> None:
+        timeout_ms = self.link.options.send_timeout_ms
+        if not self.outbox.quiet(Deadline(timeout_ms)):
+            raise JMSException(f"{asked}: sends are still not confirmed after {timeout_ms} ms", "timeout")
+
+    # ---- sending --------------------------------------------------------------------------------------------------
+    def send(
+        self, producer: ProducerImpl, envelope: PlainEnvelope, message: Message, listener: CompletionListener | None
+    ) -> None:
+        """Send one envelope; returns when it is as safe as its delivery mode asks (4.6.1-1).
+
+        Raises:
+            JMSException: Refused, or not confirmed in time.
+        """
+        link = self.link
+        timeout = link.options.send_timeout_ms / 1000
+        tx = self._transaction.handle()
+        awaited = listener is None and tx is None and envelope.delivery_mode == PERSISTENT
+        ticket = Ticket(self.outbox, message, listener, awaited)
+        if not link.window.enter(timeout):
+            raise JMSException(
+                f"send a message: {link.options.max_in_flight} sends are still unanswered after {timeout:.1f} s", "timeout"
+            )
+        with self.lock:
+            self.outbox.register(ticket)
+        try:
+            link.provider.send(producer.handle, envelope, tx, ticket)
+        except ProviderError as error:
+            link.window.leave()
+            self.outbox.withdraw(ticket)
+            raise jms_error(error, "send a message") from error
+        if awaited:
+            self.outbox.wait_for(ticket, timeout)
+
+    # ---- closing --------------------------------------------------------------------------------------------------
+    def close_consumer(self, consumer: ConsumerImpl) -> None:
+        """Close one consumer: wait for its listener and receives, give back what waits; delivered ones keep their state."""
+        deadline = Deadline(self.link.options.close_timeout_ms)
+        with self.lock:
+            if consumer.closed or self.closing:
+                consumer.closed = True
+                return
+            consumer.closed = True
+            self.changed.notify_all()
+            if not self.dispatcher.is_own_thread:
+                orderly = self.dispatcher.idle(deadline, consumer) and self.changed.wait_for(
+                    lambda: not consumer.receiving, deadline.remaining()
+                )
+                if not orderly:
+                    _log.warning("close of a consumer on %r: its listener is still running", consumer.spec.address.name)
+        consumer.stop_flow(deadline.remaining() or 0.0)
+        with self.lock:
+            self.listening.discard(consumer)
+            plan = self.ledger.close_inbox(consumer.inbox)
+            idle = consumer.inbox.idle
+        self.carry_out(plan)
+        if idle:
+            released = self.release(consumer.inbox)
+            if released is not None:
+                self.link.wait(released, "close a consumer", deadline.remaining())
+
+    def close_producer(self, producer: ProducerImpl) -> None:
+        """Close one producer: wait for what it sent and for its completion listeners (4.6.2.4-1)."""
+        if producer.closed or self.closing:
+            producer.closed = True
+            return
+        if self.outbox.in_listener:
+            raise IllegalStateException("close: a completion listener may not close its own producer")
+        deadline = Deadline(self.link.options.close_timeout_ms)
+        producer.closed = True
+        if not self.outbox.quiet(deadline):
+            _log.warning("close of a producer: sends are still not confirmed")
+        self.producers.pop(producer, None)
+        if self.link.lost is None:
+            self.link.call(lambda: self.link.provider.release(producer.handle), "close a producer", deadline.remaining())
+
+    def close(self) -> None:
+        """Close the session; see Session."""
+        if self.closed:
+            return
+        self.check_may_close("session")
+        deadline = Deadline(self.link.options.close_timeout_ms)
+        if self.begin_close():
+            self.shut(deadline)
+        else:
+            with self.lock:
+                self.changed.wait_for(lambda: self.closed, deadline.remaining())
+
+    def check_may_close(self, what: str) -> None:
+        """Raise IllegalStateException inside a listener of this session: it would wait for itself (4.3.5-4, 4.4.1-4)."""
+        if self.dispatcher.is_own_thread and self.dispatcher.running is not None:
+            raise IllegalStateException(f"close: a message listener may not close its own {what}")
+        if self.outbox.in_listener:
+            raise IllegalStateException(f"close: a completion listener may not close its own {what}")
+
+    def begin_close(self) -> bool:
+        """Let nothing new begin; False when somebody else is closing already."""
+        with self.lock:
+            if self.closing:
+                return False
+            self.closing = True
+            self.flowing = False
+            self.dispatcher.stop()
+            return True
+
+    def shut(self, deadline: Deadline) -> None:
+        """Wait for what runs, roll back, give everything back to the provider. After ``begin_close``."""
+        orderly = self.outbox.close(deadline)
+        with self.lock:
+            orderly = self.dispatcher.idle(deadline) and orderly
+            orderly = (
+                self.changed.wait_for(lambda: not any(c.receiving for c in self.consumers.values()), deadline.remaining())
+                and orderly
+            )
+        orderly = self.dispatcher.join(deadline) and orderly
+        if not orderly:
+            _log.warning("close: a listener of session %s is still running; going on without it", self._id_prefix)
+        try:
+            self._transaction.abandon()
+        except JMSException as error:
+            if self.link.lost is None:
+                _log.warning("close: the open transaction could not be rolled back: %s", error)
+        with self.lock:
+            plan = self.ledger.close(list(self.consumers))
+            consumers = list(self.consumers.values())
+            self.consumers.clear()
+        futures = [
+            self.link.settle(tags, outcome)
+            for tags, outcome in (
+                (plan.accepted, Outcome.ACCEPTED),
+                (plan.released, Outcome.RELEASED),
+                (plan.failed, Outcome.FAILED),
+            )
+        ]
+        if self.link.lost is None:
+            provider = self.link.provider
+            handles = [c.handle for c in consumers] + [p.handle for p in self.producers] + [self.handle]
+            futures += [self.link.ask(lambda handle=handle: provider.release(handle)) for handle in handles]  # type: ignore[misc]
+        for future in futures:
+            if future is not None:
+                try:
+                    self.link.wait(future, "close a session", deadline.remaining() or 0.1)
+                except JMSException as error:
+                    if self.link.lost is None:
+                        _log.warning("close: %s", error)
+        for browser in self.browsers:
+            browser.closed = True
+        for producer in self.producers:
+            producer.closed = True
+        for consumer in consumers:
+            consumer.closed = True
+            self.link.detach(consumer.handle)
+        self.connection.forget(self)
+        with self.lock:
+            self.closed = True
+            self.changed.notify_all()

@@ -1,0 +1,94 @@
+"""A session's transaction: begun at the broker when first needed, and again as soon as one has ended.
+
+A session talks to one of these and never asks whether it is transacted. Not thread-safe: a session is used by one thread,
+and closing waits for it.
+
+Spec: 4.4.7-2, 4.4.7-5, 4.4.7-7.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+from jmsapi._core.link import Link
+from jmsapi.spi import Handle, Outcome, Tag
+
+__all__ = ["LocalTransaction", "NoTransaction"]
+
+
+class NoTransaction:
+    """What a session without transactions has."""
+
+    def handle(self) -> Handle | None:
+        """Return None: sends and acks stand for themselves."""
+        return None
+
+    def abandon(self) -> None:
+        """Do nothing: there is nothing open."""
+
+
+class LocalTransaction:
+    """The running transaction of one transacted session.
+
+    Args:
+        link: The connection's link.
+        session: The provider's session.
+    """
+
+    def __init__(self, link: Link, session: Handle) -> None:
+        self._link = link
+        self._session = session
+        self._begun: Future[Handle] | None = None
+        self._used = False
+
+    def handle(self) -> Handle:
+        """Return the provider's transaction, beginning it if none is open.
+
+        Raises:
+            JMSException: The broker refused, or did not answer in time.
+        """
+        if self._begun is None:
+            self._begun = self._link.ask(lambda: self._link.provider.begin(self._session))
+        begun = self._begun
+        self._used = True
+        try:
+            return self._link.wait(begun, "begin a transaction")
+        except BaseException:
+            self._begun = None
+            raise
+
+    def commit(self, tags: list[Tag]) -> None:
+        """Accept the deliveries under the transaction and commit it; the next one begins behind it.
+
+        Raises:
+            TransactionRolledBackException: The broker rolled it back.
+            JMSException: Code ``in-doubt`` or ``timeout`` when the outcome is not known.
+        """
+        if not tags and not self._used:
+            return
+        tx = self.handle()
+        settled = self._link.ask(lambda: self._link.provider.settle(tags, Outcome.ACCEPTED, tx)) if tags else None
+        self._end(tx, commit=True)
+        if settled is not None:
+            self._link.wait(settled, "acknowledge in the transaction")
+
+    def rollback(self) -> None:
+        """Roll back what was sent and acknowledged under the transaction."""
+        if self._used:
+            self._end(self.handle(), commit=False)
+
+    def abandon(self) -> None:
+        """Roll back at the end of the session, also a transaction begun ahead."""
+        if self._begun is not None:
+            tx = self.handle()
+            self._begun = None
+            self._used = False
+            self._link.call(lambda: self._link.provider.end(tx, commit=False), "roll back")
+
+    def _end(self, tx: Handle, *, commit: bool) -> None:
+        provider = self._link.provider
+        self._used = False
+        ended = self._link.ask(lambda: provider.end(tx, commit=commit))
+        # The next one is asked for before the answer is here: one round trip a transaction, not two.
+        self._begun = None if self._link.lost else self._link.ask(lambda: provider.begin(self._session))
+        self._link.wait(ended, "commit" if commit else "roll back")
