@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 
 import jmsapi_inproc
+from jmsapi_inproc.connection import InprocProvider
 from jmsapi_inproc.options import InprocOptions
-from jmsapi_inproc.provider import InprocProvider
 
 from jmsapi.spi import (
     NON_PERSISTENT,

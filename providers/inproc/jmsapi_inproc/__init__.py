@@ -34,8 +34,8 @@ class _Entry:
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make a connection that is not open yet."""
+        from jmsapi_inproc.connection import InprocProvider
         from jmsapi_inproc.options import InprocOptions
-        from jmsapi_inproc.provider import InprocProvider
 
         if not isinstance(options, InprocOptions):
             raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")

@@ -21,7 +21,7 @@ from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.topics import Subscriptions, Topic
 
 if TYPE_CHECKING:
-    from jmsapi_inproc.provider import InprocProvider
+    from jmsapi_inproc.connection import InprocProvider
 
 __all__ = ["Broker", "connect", "discard"]
 

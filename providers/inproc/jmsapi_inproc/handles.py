@@ -10,7 +10,7 @@ from jmsapi.spi import Delivery, Envelope, Events, Handle
 from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, Selector
 
 if TYPE_CHECKING:
-    from jmsapi_inproc.provider import InprocProvider
+    from jmsapi_inproc.connection import InprocProvider
     from jmsapi_inproc.queues import Queue
     from jmsapi_inproc.topics import Subscription, Topic
     from jmsapi_inproc.transactions import Transaction

@@ -18,7 +18,7 @@ from jmsapi_inproc.queues import Queue
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
-    from jmsapi_inproc.provider import InprocProvider
+    from jmsapi_inproc.connection import InprocProvider
 
 __all__ = ["Subscription", "SubscriptionKey", "Subscriptions", "Topic"]
 

@@ -1,4 +1,4 @@
-"""A bench for the seam: connections whose events are recorded, on a broker of the test's own, with a clock that is set by hand."""
+"""A bench for the seam: connections whose events are recorded, a broker of the test's own, a clock that is set by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import jmsapi_inproc
 import pytest
+from jmsapi_inproc.connection import InprocProvider
 from jmsapi_inproc.options import InprocOptions
-from jmsapi_inproc.provider import InprocProvider
 
 from jmsapi.spi import (
     Address,
@@ -172,7 +172,7 @@ class Line:
         now = self.bench.clock.now_ms()
         for body in bodies:
             token = next(self._tokens)
-            envelope = PlainEnvelope(MessageKind.TEXT, address, body, timestamp=now, **{"delivery_time": now, **fields})
+            envelope = PlainEnvelope(MessageKind.TEXT, address, body, **{"timestamp": now, "delivery_time": now, **fields})
             self.provider.send(producer or self._anonymous, envelope, tx, token)
             assert self.events.sent[-1] == (token, None)
 
