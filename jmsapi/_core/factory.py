@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from jmsapi._core.connection import ConnectionImpl
 from jmsapi._core.context import new_context
 from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
+from jmsapi._core.plugins import providers
 from jmsapi.api import (
     Connection,
     JMSContext,
@@ -80,13 +81,9 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
         where = f"{options.host}:{options.port}" if options.port is not None else options.host
         return f"<ConnectionFactory {options.scheme}://{where}>"
 
-    def __getstate__(self) -> dict[str, object]:
-        # Where it was made, not how it is doing: no clock, and the password stays in the secret that hides it.
-        return {"entry": self._entry.name, "options": self._options}
+    def __getstate__(self) -> ProviderOptions:
+        # Only where it leads: providers and clocks belong to a process.
+        return self._options
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        from jmsapi._core.plugins import entry_named
-
-        self._entry = entry_named(str(state["entry"]))
-        self._options = state["options"]  # type: ignore[assignment]
-        self._clock = SystemClock()
+    def __setstate__(self, options: ProviderOptions) -> None:
+        self.__init__(providers[options.scheme], options)  # type: ignore[misc]

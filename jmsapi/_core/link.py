@@ -15,11 +15,11 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from jmsapi._core.errors_map import jms_error
+from jmsapi._core.plugins import create_provider
 from jmsapi._core.waiting import Window, result
 from jmsapi._emulation import stack
 from jmsapi.errors import JMSException, UnsupportedFeatureException
 from jmsapi.spi import (
-    VERSION,
     Capabilities,
     Clock,
     Delivery,
@@ -87,19 +87,8 @@ class Link:
         self.provider, self.capabilities = self._open(entry)
 
     def _open(self, entry: ProviderEntry) -> tuple[Provider, Capabilities]:
-        if entry.spi_version[0] != VERSION[0]:
-            raise JMSException(
-                f"the provider {entry.name} is written for version {entry.spi_version[0]}.{entry.spi_version[1]} of the provider "
-                f"interface, this jmsapi has {VERSION[0]}.{VERSION[1]}: install matching versions",
-                "provider-version",
-            )
         try:
-            provider = entry.create(self.options, self.clock)
-        except ImportError as error:
-            hint = f": pip install 'jmsapi[{entry.extra}]'" if entry.extra else ""
-            raise JMSException(
-                f"the provider {entry.name} needs a library that is not installed ({error.name or error}){hint}", "missing-extra"
-            ) from error
+            provider = create_provider(entry, self.options, self.clock)
         except ProviderError as error:
             raise jms_error(error, "connect") from error
         opened = stack.build(provider, self, self.options)

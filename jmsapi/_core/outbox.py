@@ -48,12 +48,16 @@ class Outbox:
     """The unanswered sends of one session.
 
     Args:
-        changed: The session's condition; its lock guards everything here.
+        lock: The session's lock; it guards everything here.
+        changed: The session's condition.
         orphan: Takes an error that no caller and no listener will hear of.
         name: For the completion thread.
     """
 
-    def __init__(self, changed: threading.Condition, orphan: Callable[[JMSException], None], name: str) -> None:
+    def __init__(
+        self, lock: threading.Lock, changed: threading.Condition, orphan: Callable[[JMSException], None], name: str
+    ) -> None:
+        self._lock = lock
         self._changed = changed
         self._orphan = orphan
         self._name = name
@@ -77,7 +81,7 @@ class Outbox:
 
     def withdraw(self, ticket: Ticket) -> None:
         """Forget a send that the provider refused in the call itself (4.6.2.2-1: neither callback then)."""
-        with self._changed:
+        with self._lock:
             self._unanswered -= 1
             if ticket.listener is not None:
                 self._order.remove(ticket)
@@ -85,7 +89,7 @@ class Outbox:
 
     def answered(self, ticket: Ticket, error: Exception | None) -> None:
         """Take the broker's answer to one send."""
-        with self._changed:
+        with self._lock:
             if ticket.done:
                 return
             ticket.error = error
@@ -108,7 +112,7 @@ class Outbox:
             JMSException: The broker refused it, or did not answer in time: then its fate is not known (code ``timeout``).
         """
         if not ticket.done:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: ticket.done, timeout)
                 if not ticket.done:
                     ticket.awaited = False
@@ -121,7 +125,7 @@ class Outbox:
 
     def take_failure(self) -> Exception | None:
         """Return and forget the first error of the sends of this transaction."""
-        with self._changed:
+        with self._lock:
             failure, self._failure = self._failure, None
             return failure
 
@@ -132,7 +136,7 @@ class Outbox:
 
     def quiet(self, deadline: Deadline) -> bool:
         """Wait until every send is answered and every completion listener has returned; False when time is up."""
-        with self._changed:
+        with self._lock:
             return self._changed.wait_for(self._is_quiet, deadline.remaining())
 
     def close(self, deadline: Deadline) -> bool:
@@ -141,7 +145,7 @@ class Outbox:
         Every completion listener is called exactly once: with its answer, or with an error that says it is not known.
         """
         orderly = self.quiet(deadline)
-        with self._changed:
+        with self._lock:
             if not orderly:
                 for ticket in self._order:
                     if not ticket.done:
@@ -165,7 +169,7 @@ class Outbox:
 
     def _complete(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 while not self._due():
                     self._changed.wait(60.0)
                 if not (self._order and self._order[0].done):
@@ -175,7 +179,7 @@ class Outbox:
             try:
                 _tell(ticket)
             finally:
-                with self._changed:
+                with self._lock:
                     self._running = None
                     self._changed.notify_all()
 

@@ -171,6 +171,7 @@ class ProducerImpl(MessageProducer):
             expiration=now + life if life else 0,
             delivery_time=now + self._delivery_delay,
             origin=session.link.origin,
+            codec=session.connection.codec,
         )
         stamp(message, envelope, destination)
         session.send(self, envelope, message, listener)

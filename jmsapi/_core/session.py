@@ -68,7 +68,7 @@ class SessionImpl(Creators):
         name = f"jmsapi-{self.link.number}-session-{number}"
         self._id_prefix = f"ID:{connection.identity}:{number}:"
         self.dispatcher = Dispatcher(self, self.changed, name)
-        self.outbox = Outbox(self.changed, connection.report, f"{name}-completion")
+        self.outbox = Outbox(self.lock, self.changed, connection.report, f"{name}-completion")
         self.outbox.transacted = mode == TRANSACTED
         if mode == TRANSACTED:
             self.link.require("transactions", "a transacted session")

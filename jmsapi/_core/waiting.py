@@ -61,20 +61,21 @@ def result(future: Future[T], timeout: float | None, asked: str) -> T:
 class Window:
     """How many sends of a connection may be unanswered."""
 
-    __slots__ = ("_free", "_ready", "_waiting")
+    __slots__ = ("_free", "_lock", "_ready", "_waiting")
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._waiting = 0
-        self._ready = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._ready = threading.Condition(self._lock)
 
     def enter(self, timeout: float) -> bool:
         """Take a place, waiting for one at most ``timeout`` seconds; False when there was none."""
-        with self._ready:
+        with self._lock:
             if self._free <= 0:
                 self._waiting += 1
                 try:
-                    if not self._ready.wait_for(self._open, timeout):
+                    if not self._ready.wait_for(lambda: self._free > 0, timeout):
                         return False
                 finally:
                     self._waiting -= 1
@@ -83,10 +84,7 @@ class Window:
 
     def leave(self, n: int = 1) -> None:
         """Give places back."""
-        with self._ready:
+        with self._lock:
             self._free += n
             if self._waiting:
                 self._ready.notify(n)
-
-    def _open(self) -> bool:
-        return self._free > 0
