@@ -1,0 +1,185 @@
+"""Opening and ending AMQP sessions and links. Runs on the I/O thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from jmsapi.spi import Address, ErrorKind, ProviderError
+from jmsapi_amqp import engine
+from jmsapi_amqp.codec import Described, Symbol, encode_value
+from jmsapi_amqp.codec.types import ULong
+from jmsapi_amqp.engine import Pointer
+from jmsapi_amqp.errors import Cause, to_error
+from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
+
+__all__ = ["Source", "Target", "attach_receiver", "attach_sender", "end_link", "end_session", "open_wire_session"]
+
+_WINDOW: Final = 0x7FFF_0000
+"""The session's window in bytes: link credit alone limits what comes."""
+_OUTCOMES: Final = engine.symbols(("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"))
+_SELECTOR: Final = ULong(0x0000_468C_0000_0004)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a receiver reads from."""
+
+    address: str | None
+    name: str = ""
+    """The link's name; a new one when empty."""
+    capabilities: tuple[str, ...] = ()
+    selector: str | None = None
+    durable: bool = False
+    copy: bool = False
+    browse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a sender sends to."""
+
+    address: str | None
+    capabilities: tuple[str, ...] = ()
+    dynamic: bool = False
+    coordinator: bool = False
+
+
+def open_wire_session(connection: Connection) -> WireSession:
+    """Begin an AMQP session; what is opened on it is pipelined behind."""
+    pointer = engine.new_session(connection.engine_connection)
+    engine.session_set_incoming_capacity(pointer, _WINDOW)
+    engine.session_open(pointer)
+    connection.serial += 1
+    session = WireSession(connection.serial, pointer)
+    connection.sessions[pointer] = session
+    return session
+
+
+def _pointer(connection: Connection, session: WireSession, asked: str) -> Pointer:
+    if connection.link_lost is not None:
+        raise connection.link_lost
+    if session.pointer is None:
+        raise ProviderError(ErrorKind.CLOSED, f"{asked}: the session has ended")
+    return session.pointer
+
+
+async def attach_receiver(connection: Connection, session: WireSession, source: Source, near: Address, asked: str) -> ReceiverLink:
+    """Attach a receiver and wait for the broker's answer.
+
+    Raises:
+        ProviderError: The broker refused it.
+    """
+    parent = _pointer(connection, session, asked)
+    pointer = engine.new_receiver(parent, source.name or f"jmsapi:r:{uuid4()}")
+    terminus = engine.link_source(pointer)
+    if source.address is None:
+        engine.terminus_set_type(terminus, engine.TERMINUS_NONE)
+    else:
+        engine.terminus_set_address(terminus, source.address)
+        engine.write_data(engine.terminus_outcomes(terminus), _OUTCOMES)
+        if source.durable:
+            engine.terminus_set_durability(terminus, engine.DURABLE_STATE)
+            engine.terminus_set_expiry(terminus, engine.EXPIRE_NEVER)
+        else:
+            engine.terminus_set_expiry(terminus, engine.EXPIRE_WITH_LINK)
+        if source.copy or source.browse:
+            engine.terminus_set_mode(terminus, engine.MODE_COPY)
+        if source.capabilities:
+            engine.write_data(engine.terminus_capabilities(terminus), engine.symbols(source.capabilities))
+        if source.selector is not None:
+            entry = {Symbol("jms-selector"): Described(_SELECTOR, source.selector)}
+            engine.write_data(engine.terminus_filter(terminus), encode_value(entry))
+    engine.link_set_snd_settle_mode(pointer, engine.SND_SETTLED if source.browse else engine.SND_UNSETTLED)
+    engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
+    connection.serial += 1
+    link = ReceiverLink(connection, connection.serial, pointer, session, asked, near)
+    link.has_selector = source.selector is not None
+    link.keeps = source.durable
+    link.browse = source.browse
+    link.may_be_null = source.address is None
+    await _attach(connection, link, pointer)
+    return link
+
+
+async def attach_sender(connection: Connection, session: WireSession, target: Target, asked: str) -> SenderLink:
+    """Attach a sender and wait for the broker's answer.
+
+    Raises:
+        ProviderError: The broker refused it.
+    """
+    parent = _pointer(connection, session, asked)
+    pointer = engine.new_sender(parent, f"jmsapi:{'t' if target.dynamic else 's'}:{uuid4()}")
+    terminus = engine.link_target(pointer)
+    if target.coordinator:
+        engine.terminus_set_type(terminus, engine.TERMINUS_COORDINATOR)
+    elif target.dynamic:
+        engine.terminus_set_dynamic(terminus, True)
+        engine.terminus_set_expiry(terminus, engine.EXPIRE_WITH_LINK)
+        policy = Described(ULong(0x2B), [])  # delete-on-close
+        engine.write_data(engine.terminus_properties(terminus), encode_value({Symbol("lifetime-policy"): policy}))
+    elif target.address is not None:
+        engine.terminus_set_address(terminus, target.address)
+    if target.capabilities:
+        engine.write_data(engine.terminus_capabilities(terminus), engine.symbols(target.capabilities))
+    engine.link_set_snd_settle_mode(pointer, engine.SND_UNSETTLED)
+    engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
+    connection.serial += 1
+    link = SenderLink(connection, connection.serial, pointer, session, asked)
+    await _attach(connection, link, pointer)
+    return link
+
+
+async def _attach(connection: Connection, link: SenderLink | ReceiverLink, pointer: Pointer) -> None:
+    connection.links[pointer] = link
+    connection.by_number[link.number] = link
+    link.session.links[link.number] = link
+    engine.link_open(pointer)
+    await link.opened
+
+
+async def end_link(connection: Connection, link: SenderLink | ReceiverLink, *, delete: bool = False) -> None:
+    """End a link and wait until the broker has said so.
+
+    Args:
+        connection: Whose link.
+        link: Which; nothing happens when it has ended already.
+        delete: Close even a durable subscription's link, which deletes the subscription.
+    """
+    pointer = link.pointer
+    if pointer is None:
+        return
+    if not link.leaving:
+        link.leaving = True
+        if isinstance(link, ReceiverLink):
+            link.batch.clear()
+        if link.keeps and not delete:
+            engine.link_detach(pointer)
+        else:
+            engine.link_close(pointer)
+    await link.closed
+    if link.own_session:
+        end_session(connection, link.session)
+
+
+def end_session(connection: Connection, session: WireSession) -> None:
+    """End an AMQP session with what is left on it; nobody waits for the broker's word."""
+    pointer = session.pointer
+    if pointer is None:
+        return
+    session.pointer = None
+    connection.sessions.pop(pointer, None)
+    for link in list(session.links.values()):
+        connection.forget(link)
+        link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
+    engine.session_close(pointer)
+    engine.session_free(pointer)
+
+
+def refusal(link: SenderLink | ReceiverLink, name: str, description: str) -> ProviderError:
+    """Return an error in the form of a broker's refusal, for what a broker forgets to refuse."""
+    return to_error(Cause(name, description), link.asked)

@@ -1,0 +1,49 @@
+"""Apache Artemis: everything of JMS but XA. Run against 2.56.0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jmsapi.spi import Capabilities, ErrorKind, ProviderError, emulated, none
+from jmsapi_amqp.brokers.base import Broker
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
+    from jmsapi_amqp.links import WireSession
+
+__all__ = ["Artemis"]
+
+
+class Artemis(Broker):
+    """Follows the JMS mapping; kinds of destinations are told by capabilities, never by prefixes."""
+
+    product = "artemis"
+
+    def capabilities(self) -> Capabilities:
+        """Return what Artemis can do."""
+        return Capabilities(
+            provider="amqp",
+            broker=self.product,
+            version=self.version,
+            no_local=none("kept by the client: the broker's own filter hides messages of STOMP senders"),
+            temporary_owner_only=emulated("the client lets only its own connection consume"),
+            redelivered_flag=emulated("the broker does not count a delivery whose link was lost"),
+            xa=none("AMQP 1.0 has no XA"),
+            rollback_returns=True,
+        )
+
+    def selector(self, text: str | None) -> str | None:
+        """Return the selector, converting text to numbers when asked to (messages of STOMP senders)."""
+        if text is not None and self.options.amqp_selector_conversion:
+            return "convert_string_expressions:" + text
+        return text
+
+    async def unsubscribe(self, connection: Connection, session: WireSession, name: str) -> None:
+        """End a durable subscription; without a client id it is a shared one that any connection may end."""
+        if connection.options.client_id is not None:
+            await super().unsubscribe(connection, session, name)
+            return
+        if self.subscriptions.active(name):
+            text = f"unsubscribe {name!r}: a consumer of this connection is active on it; close it first"
+            raise ProviderError(ErrorKind.IN_USE, text)
+        await self.subscriptions.unsubscribe_global(connection, name)

@@ -1,0 +1,101 @@
+"""AMQP error conditions and library errors as the seam's one exception.
+
+Each row was seen on a broker; where one condition means several things, the words of its description decide, and the row
+says whose words they are.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Final, NamedTuple
+
+from jmsapi.spi import ErrorKind, ProviderError
+
+__all__ = ["Cause", "to_error"]
+
+
+class Cause(NamedTuple):
+    """What a peer said when it refused or ended something."""
+
+    name: str
+    description: str = ""
+    info: object = None
+
+    def __str__(self) -> str:
+        return f"{self.description} ({self.name})" if self.description else self.name
+
+
+_KINDS: Final[dict[str, ErrorKind]] = {
+    "amqp:unauthorized-access": ErrorKind.SECURITY,
+    "amqp:not-found": ErrorKind.DESTINATION,
+    "amqp:resource-deleted": ErrorKind.DESTINATION,
+    "amqp:resource-locked": ErrorKind.IN_USE,
+    "amqp:resource-limit-exceeded": ErrorKind.RESOURCE,
+    "amqp:link:message-size-exceeded": ErrorKind.FORMAT,
+    "amqp:not-implemented": ErrorKind.UNSUPPORTED,
+    "amqp:precondition-failed": ErrorKind.MISMATCH,
+    "amqp:decode-error": ErrorKind.PROTOCOL,
+    "amqp:framing-error": ErrorKind.PROTOCOL,
+    "amqp:connection:framing-error": ErrorKind.PROTOCOL,
+    "amqp:connection:forced": ErrorKind.CONNECTION,
+    "amqp:connection:redirect": ErrorKind.CONNECTION,
+    "amqp:link:stolen": ErrorKind.IN_USE,
+    "amqp:transaction:rollback": ErrorKind.ROLLED_BACK,
+    "amqp:transaction:timeout": ErrorKind.ROLLED_BACK,
+    "amqp:transaction:unknown-id": ErrorKind.ROLLED_BACK,
+}
+_IN_USE: Final = (
+    "AMQ229200",  # Artemis: maximum number of consumers on a durable subscription's queue
+    "Durable consumer is in use",  # Classic
+    "already has an active",  # Classic
+    "in use",
+)
+_NO_RIGHT: Final = ("AMQ229031", "AMQ229032", "not authorized", "username/password", "User name", "password is invalid")
+
+
+def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = False) -> ProviderError:
+    """Return the error for a peer's refusal.
+
+    Args:
+        cause: What the peer said.
+        asked: What was asked for, as the beginning of a sentence.
+        selector: Whether the refused link carried a selector.
+        fatal: Whether the whole connection is of no more use.
+    """
+    text = f"{asked}: the broker answered {cause}"
+    kind = _KINDS.get(cause.name)
+    words = cause.description
+    if any(word in words for word in _NO_RIGHT):
+        kind = ErrorKind.SECURITY
+    elif cause.name == "amqp:invalid-field":
+        info = str(cause.info)
+        if "container-id" in info or "container-id" in words or "already connected" in words:
+            kind = ErrorKind.CLIENT_ID
+        else:
+            kind = ErrorKind.SELECTOR if selector else ErrorKind.DESTINATION
+    elif cause.name == "amqp:illegal-state":
+        # Artemis: an address of the other routing type, or a durable subscription that is active with other terms.
+        kind = ErrorKind.DESTINATION if "not configured for" in words else ErrorKind.MISMATCH
+    elif cause.name == "amqp:internal-error":
+        if "temporary" in words.lower():
+            kind = ErrorKind.DESTINATION
+        elif any(word in words for word in _IN_USE):
+            kind = ErrorKind.IN_USE
+    return ProviderError(kind or ErrorKind.PROTOCOL, text, fatal=fatal)
+
+
+def from_os_error(error: OSError, asked: str) -> ProviderError:
+    """Return the error for a failure of a socket or of TLS."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        text = f"{asked}: the broker's certificate is not trusted ({error.verify_message}); give its authority by tls_ca"
+        return ProviderError(ErrorKind.SECURITY, text, fatal=True)
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or str(error)
+        kind = ErrorKind.SECURITY if "ALERT" in reason or "CERT" in reason else ErrorKind.CONNECTION
+        return ProviderError(kind, f"{asked}: TLS failed ({reason})", fatal=True)
+    if isinstance(error, socket.gaierror):
+        return ProviderError(ErrorKind.CONNECTION, f"{asked}: the host name is not known ({error.strerror})", fatal=True)
+    if isinstance(error, TimeoutError):
+        return ProviderError(ErrorKind.TIMEOUT, f"{asked}: no answer in time", fatal=True)
+    return ProviderError(ErrorKind.CONNECTION, f"{asked}: {error.strerror or error}", fatal=True)

@@ -1,0 +1,347 @@
+"""Sending and receiving links. All of it runs on the I/O thread; the outside knows a link by its handle.
+
+Rules: a link answers each send it was given exactly once, also when it ends. A receiver gives nothing without credit. The
+engine's pointers die with ``Session``, link or connection, so a record forgets them when it ends.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jmsapi.spi import Address, Delivery, ErrorKind, Handle, Outcome, ProviderError, Tag
+from jmsapi_amqp import engine
+from jmsapi_amqp.codec import Described, ReceivedEnvelope, quick_delivery_count
+from jmsapi_amqp.engine import Pointer
+from jmsapi_amqp.errors import to_error
+from jmsapi_amqp.tasks import Promise
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
+
+__all__ = ["AmqpTag", "Ask", "ReceiverLink", "SenderLink", "WireSession", "settle"]
+
+SLICE: Final = 1 << 17
+"""Bytes of one large message given to the engine at a time, so that other links get their turn between."""
+BACKLOG: Final = 1 << 19
+"""Bytes waiting for the socket above which large messages pause."""
+
+
+class AmqpTag(Tag):
+    """Names a delivery by a number of its connection."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"AmqpTag({self.number})"
+
+
+class Ask(NamedTuple):
+    """A send of the provider's own (transactions, management), answered by state and its data."""
+
+    answered: Callable[[int, object], None]
+    failed: Callable[[ProviderError], None]
+
+
+@dataclass(slots=True, eq=False)
+class WireSession:
+    """One AMQP session and the links on it."""
+
+    number: int
+    pointer: Pointer | None
+    opened: Promise[None] = field(default_factory=Promise[None])
+    links: dict[int, SenderLink | ReceiverLink] = field(default_factory=dict[int, "SenderLink | ReceiverLink"])
+    owner: Handle | None = None
+
+
+class _Link:
+    """What both directions share."""
+
+    def __init__(self, connection: Connection, number: int, pointer: Pointer, session: WireSession, asked: str) -> None:
+        self.connection = connection
+        self.number = number
+        self.pointer: Pointer | None = pointer
+        self.session = session
+        self.asked = asked
+        self.handle: Handle | None = None
+        self.opened: Promise[None] = Promise()
+        self.closed: Promise[None] = Promise()
+        self.has_selector = False
+        self.keeps = False
+        """Detached rather than closed at the end: closing would delete a durable subscription."""
+        self.own_session = False
+        """The session was opened for this link alone and ends with it."""
+        self.may_be_null = False
+        """A peer without source or target is an answer, not a refusal."""
+        self.leaving = False
+        """We have asked for its end."""
+
+    def end(self, error: ProviderError) -> None:
+        """Forget the engine's link; nothing more will come of it."""
+        self.pointer = None
+        self.opened.fail(error)
+        self.closed.keep(None)
+
+
+class SenderLink(_Link):
+    """A link we send on."""
+
+    def __init__(self, connection: Connection, number: int, pointer: Pointer, session: WireSession, asked: str) -> None:
+        super().__init__(connection, number, pointer, session, asked)
+        self.waiting: deque[tuple[bytes, bytes | None, object]] = deque()
+        """Messages without credit: bytes, transactional state, token."""
+        self.unanswered: dict[Pointer, object] = {}
+        self.topic: bool | None = None
+        """Whether what is sent goes to a topic; None when each message says."""
+        self.settles = False
+        """Sends are settled as they go: the peer never answers (RabbitMQ's management)."""
+        self._serial = 0
+        self._large: tuple[Pointer, memoryview] | None = None
+
+    def offer(self, raw: bytes, state: bytes | None, token: object) -> None:
+        """Send a message now or when there is credit."""
+        pointer = self.pointer
+        if pointer is None:
+            self._answer(token, ProviderError(ErrorKind.CLOSED, f"{self.asked}: the producer is closed"))
+            return
+        if self.waiting or self._large is not None or engine.link_credit(pointer) <= 0:
+            self.waiting.append((raw, state, token))
+        else:
+            self._put(pointer, raw, state, token)
+
+    def pump(self) -> None:
+        """Send what waits, as credit and the socket's backlog allow."""
+        pointer = self.pointer
+        if pointer is None:
+            return
+        if self._large is not None and not self._continue(pointer):
+            return
+        waiting = self.waiting
+        if not waiting:
+            return
+        credit = engine.link_credit(pointer)
+        while waiting and credit > 0:
+            raw, state, token = waiting.popleft()
+            self._put(pointer, raw, state, token)
+            credit -= 1
+            if self._large is not None:
+                return
+
+    def _put(self, pointer: Pointer, raw: bytes, state: bytes | None, token: object) -> None:
+        self._serial = serial = (self._serial + 1) & 0xFFFF_FFFF
+        delivery = engine.new_delivery(pointer, serial.to_bytes(4))
+        if state is not None:
+            engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
+            engine.delivery_update(delivery, engine.TRANSACTIONAL)
+        if not self.settles:
+            self.unanswered[delivery] = token
+        if len(raw) <= SLICE:
+            engine.link_send(pointer, raw)
+            engine.link_advance(pointer)
+            if self.settles:
+                engine.delivery_settle(delivery)
+            return
+        self._large = (delivery, memoryview(raw))
+        self._continue(pointer)
+
+    def _continue(self, pointer: Pointer) -> bool:
+        """Give the engine more of a large message; True when it has all of it."""
+        if self._large is None:
+            return True
+        delivery, rest = self._large
+        while rest:
+            if engine.transport_pending(self.connection.transport) > BACKLOG:
+                self._large = (delivery, rest)
+                self.connection.large.add(self)
+                return False
+            engine.link_send(pointer, rest[:SLICE])
+            rest = rest[SLICE:]
+        engine.link_advance(pointer)
+        self._large = None
+        self.connection.large.discard(self)
+        return True
+
+    def updated(self, delivery: Pointer) -> None:
+        """Take the peer's answer to one message."""
+        state = engine.delivery_remote_state(delivery)
+        if state == 0 and not engine.delivery_settled(delivery):
+            return
+        token = self.unanswered.pop(delivery, None)
+        if token is None:
+            return
+        if isinstance(token, Ask):
+            data = engine.read_data(engine.disposition_data(engine.delivery_remote(delivery)))
+            if state == engine.REJECTED:
+                condition = engine.disposition_condition(engine.delivery_remote(delivery))
+                data = self.connection.cause_of(condition, "amqp:rejected")
+            engine.delivery_settle(delivery)
+            token.answered(state, data)
+            return
+        error = None if state == engine.ACCEPTED else self._refusal(delivery, state)
+        engine.delivery_settle(delivery)
+        self._answer(token, error)
+
+    def _refusal(self, delivery: Pointer, state: int) -> ProviderError | None:
+        if state == engine.TRANSACTIONAL:
+            data = engine.read_data(engine.disposition_data(engine.delivery_remote(delivery)))
+            outcome = data[1] if isinstance(data, list) and len(data) > 1 else None
+            descriptor = outcome.descriptor if isinstance(outcome, Described) else engine.ACCEPTED
+            if descriptor in (engine.ACCEPTED, "amqp:accepted:list"):
+                return None
+            return ProviderError(ErrorKind.ROLLED_BACK, f"{self.asked}: the broker refused a message of the transaction ({outcome})")
+        if state == engine.REJECTED:
+            condition = engine.disposition_condition(engine.delivery_remote(delivery))
+            cause = self.connection.cause_of(condition, "amqp:rejected")
+            error = to_error(cause, self.asked)
+            if error.kind is ErrorKind.PROTOCOL:
+                return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker rejected the message, {cause}")
+            return error
+        if state == engine.RELEASED:
+            if self.topic:
+                return None
+            return ProviderError(ErrorKind.DESTINATION, f"{self.asked}: there is no such destination, or nobody takes messages there")
+        return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker did not take the message")
+
+    def _answer(self, token: object, error: ProviderError | None) -> None:
+        if isinstance(token, Ask):
+            if error is not None:
+                token.failed(error)
+        else:
+            self.connection.sent.append((token, error))
+
+    def end(self, error: ProviderError) -> None:
+        """Answer everything that has no answer yet, and forget the engine's link."""
+        super().end(error)
+        self._large = None
+        self.connection.large.discard(self)
+        unanswered, self.unanswered = self.unanswered, {}
+        waiting, self.waiting = self.waiting, deque()
+        doubt = ProviderError(ErrorKind.IN_DOUBT, f"{error.message}; whether the broker took the message is not known")
+        for token in unanswered.values():
+            self._answer(token, error if isinstance(token, Ask) or error.kind is ErrorKind.DESTINATION else doubt)
+        for _, _, token in waiting:
+            self._answer(token, error)
+
+
+class ReceiverLink(_Link):
+    """A link we receive on."""
+
+    def __init__(self, connection: Connection, number: int, pointer: Pointer, session: WireSession, asked: str, near: Address) -> None:
+        super().__init__(connection, number, pointer, session, asked)
+        self.near = near
+        self.browse = False
+        self.batch: list[Delivery] = []
+        self.unsettled: set[int] = set()
+        self.draining: list[Promise[None]] = []
+        self.raw_sink: Callable[[bytes], None] | None = None
+        """Takes the bytes instead of the core (RabbitMQ's management)."""
+        self._parts: list[bytes] = []
+
+    def grant(self, credit: int) -> None:
+        """Allow more deliveries."""
+        if self.pointer is not None and credit > 0:
+            engine.link_flow(self.pointer, credit)
+
+    def drain(self) -> Promise[None]:
+        """Take all credit back; kept when the peer has said that nothing more comes."""
+        promise: Promise[None] = Promise()
+        pointer = self.pointer
+        if pointer is None or engine.link_credit(pointer) <= 0:
+            promise.keep(None)
+            return promise
+        if not self.draining:
+            engine.link_drain(pointer, 0)
+        self.draining.append(promise)
+        return promise
+
+    def flowed(self) -> None:
+        """See whether a drain has ended."""
+        pointer = self.pointer
+        if pointer is not None and self.draining and engine.link_credit(pointer) <= 0 and engine.link_queued(pointer) == 0:
+            engine.link_set_drain(pointer, False)
+            ended, self.draining = self.draining, []
+            self.connection.hand_over(self)
+            for promise in ended:
+                promise.keep(None)
+
+    def take(self) -> None:
+        """Read every delivery that has come whole."""
+        pointer = self.pointer
+        if pointer is None:
+            return
+        connection = self.connection
+        while not engine.is_null(delivery := engine.link_current(pointer)):
+            pending = engine.delivery_pending(delivery)
+            if engine.delivery_partial(delivery):
+                if pending:
+                    self._parts.append(bytes(engine.link_recv(pointer, pending)[1]))
+                return
+            data = bytes(engine.link_recv(pointer, pending)[1]) if pending else b""
+            if self._parts:
+                self._parts.append(data)
+                data = b"".join(self._parts)
+                self._parts = []
+            aborted = engine.delivery_aborted(delivery)
+            engine.link_advance(pointer)
+            if aborted:
+                engine.delivery_settle(delivery)
+                continue
+            if self.raw_sink is not None:
+                engine.delivery_update(delivery, engine.ACCEPTED)
+                engine.delivery_settle(delivery)
+                self.raw_sink(data)
+                continue
+            connection.serial = number = connection.serial + 1
+            if engine.delivery_settled(delivery):
+                engine.delivery_settle(delivery)
+            else:
+                connection.incoming[number] = (delivery, self)
+                self.unsettled.add(number)
+            envelope = ReceivedEnvelope(data, connection.book, self.near, connection.read_ms)
+            count = quick_delivery_count(data, connection.acquirer_tells)
+            self.batch.append(Delivery(AmqpTag(number), envelope, count))
+        if self.batch:
+            connection.filled.add(self)
+        if self.draining:
+            self.flowed()
+
+    def end(self, error: ProviderError) -> None:
+        """Drop what was handed over and never settled, and forget the engine's link."""
+        super().end(error)
+        incoming = self.connection.incoming
+        for number in self.unsettled:
+            incoming.pop(number, None)
+        self.unsettled.clear()
+        self.batch.clear()
+        drains, self.draining = self.draining, []
+        for promise in drains:
+            promise.keep(None)
+
+
+def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: bytes | None) -> None:
+    """Say what became of deliveries; those whose link has ended are past saying."""
+    incoming = connection.incoming
+    for number in numbers:
+        found = incoming.pop(number, None)
+        if found is None:
+            continue
+        delivery, link = found
+        link.unsettled.discard(number)
+        if state is not None:
+            engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
+            engine.delivery_update(delivery, engine.TRANSACTIONAL)
+        elif outcome is Outcome.ACCEPTED:
+            engine.delivery_update(delivery, engine.ACCEPTED)
+        elif outcome is Outcome.RELEASED:
+            engine.delivery_update(delivery, engine.RELEASED)
+        elif outcome is Outcome.FAILED:
+            engine.disposition_set_failed(engine.delivery_local(delivery), True)
+            engine.delivery_update(delivery, engine.MODIFIED)
+        else:
+            engine.delivery_update(delivery, engine.REJECTED)
+        engine.delivery_settle(delivery)

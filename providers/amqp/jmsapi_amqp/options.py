@@ -1,0 +1,36 @@
+"""Options of the AMQP provider, as a pydantic model. Imported only when a factory is configured."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from jmsapi.spi.options import TlsOptions, Words
+
+__all__ = ["AmqpOptions"]
+
+
+class AmqpOptions(TlsOptions):
+    """What can be said of an AMQP connection, beside what any connection knows."""
+
+    sasl_mechanisms: Words = Field(
+        default=frozenset(),
+        description="SASL mechanisms to choose from; empty: PLAIN with a user, EXTERNAL with a certificate, else ANONYMOUS",
+    )
+    idle_timeout_ms: NonNegativeInt = Field(default=60_000, description="Longest silence of the broker; 0 trusts it for ever")
+    max_frame: int = Field(default=65_536, ge=512, le=16_777_216, description="Largest AMQP frame we take, in bytes")
+    broker: Literal["artemis", "classic", "rabbitmq"] | None = Field(
+        default=None, description="The broker's product, when it does not say so itself"
+    )
+    amqp_selector_conversion: bool = Field(
+        default=False,
+        description="Let Artemis and Classic convert text to numbers in selectors, for messages sent over STOMP",
+    )
+    classic_scheduler: bool = Field(default=False, description="The Classic broker runs with schedulerSupport: delays work")
+    rabbit_declare: bool = Field(default=True, description="Make a RabbitMQ queue that does not exist")
+    rabbit_queue_args: str = Field(
+        default="", description="Arguments of queues we make on RabbitMQ: name:value pairs, separated by semicolons"
+    )
+    rabbit_exchange: str = Field(default="amq.topic", min_length=1, description="RabbitMQ's exchange for topics")
+    rabbit_delay_expiry_ms: PositiveInt = Field(default=60_000, description="An idle delay queue of RabbitMQ is dropped after this")

@@ -1,0 +1,290 @@
+"""The seam's fourteen calls for AMQP: what any thread may call, passed to the I/O thread in order.
+
+Threads: every method may be called from any thread and returns at once. Handles hold numbers; what they name lives on the
+I/O thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from jmsapi.spi import (
+    DONE,
+    Address,
+    Capabilities,
+    Clock,
+    ConsumerSpec,
+    Envelope,
+    ErrorKind,
+    Events,
+    Handle,
+    Outcome,
+    ProviderError,
+    Tag,
+    completed,
+    failed,
+)
+from jmsapi_amqp.attach import end_session, open_wire_session
+from jmsapi_amqp.codec import encode_message
+from jmsapi_amqp.connection import Connection
+from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession, settle
+from jmsapi_amqp.transactions import Coordinator, TxHandle
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.options import AmqpOptions
+
+__all__ = ["AmqpProvider"]
+
+T = TypeVar("T")
+_ZERO: Final = 0
+
+
+class SessionHandle(Handle):
+    """A session, by number."""
+
+    __slots__ = ("number", "transacted")
+
+    def __init__(self, number: int, *, transacted: bool) -> None:
+        self.number = number
+        self.transacted = transacted
+
+
+class LinkHandle(Handle):
+    """A consumer or producer, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class AmqpProvider:
+    """One connection to one AMQP 1.0 broker."""
+
+    def __init__(self, options: AmqpOptions, clock: Clock) -> None:
+        """Make it, unopened.
+
+        Args:
+            options: Where to, as whom, how.
+            clock: Time.
+        """
+        self._options = options
+        self._clock = clock
+        self._connection: Connection | None = None
+        self._sessions: dict[int, tuple[WireSession, Coordinator | None]] = {}
+        self._closed: Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"AmqpProvider({self._options.scheme}://{self._options.host})"
+
+    def _io(self) -> Connection:
+        if self._connection is None:
+            raise ProviderError(ErrorKind.CLOSED, "the AMQP provider is not open")
+        return self._connection
+
+    def _steps(self, steps: Coroutine[Any, None, T]) -> Future[T]:
+        connection = self._connection
+        if connection is None:
+            steps.close()
+            return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider is not open"))
+        future: Future[T] = Future()
+        connection.submit_steps(steps, future)
+        return future
+
+    # ------------------------------------------------------------------------------------------------ connection
+
+    def open(self, events: Events) -> Future[Capabilities]:
+        """Connect and authenticate."""
+        future: Future[Capabilities] = Future()
+        if self._connection is not None or self._closed is not None:
+            return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider was opened before"))
+        self._connection = Connection(self._options, self._clock, events)
+        self._connection.start(future)
+        return future
+
+    def close(self) -> Future[None]:
+        """Write out what was sent, close in order, end the I/O thread."""
+        if self._closed is not None:
+            return self._closed
+        if self._connection is None:
+            self._closed = completed(None)
+            return self._closed
+        self._closed = future = Future()
+        self._connection.submit(self._connection.close, future)
+        return future
+
+    # ------------------------------------------------------------------------------------------------ sessions
+
+    def open_session(self, *, transacted: bool) -> Future[Handle]:
+        """Begin an AMQP session, and for transactions the link to the coordinator."""
+        return self._steps(self._open_session(transacted=transacted))
+
+    async def _open_session(self, *, transacted: bool) -> Handle:
+        connection = self._io()
+        wire = open_wire_session(connection)
+        handle = SessionHandle(wire.number, transacted=transacted)
+        await wire.opened
+        wire.owner = handle
+        self._sessions[handle.number] = (wire, Coordinator(connection, handle.number, wire) if transacted else None)
+        return handle
+
+    def _session(self, handle: Handle) -> tuple[WireSession, Coordinator | None]:
+        found = self._sessions.get(handle.number) if isinstance(handle, SessionHandle) else None
+        if found is None:
+            raise ProviderError(ErrorKind.CLOSED, "the session is closed")
+        return found
+
+    def release(self, handle: Handle) -> Future[None]:
+        """End a session, consumer or producer."""
+        return self._steps(self._release(handle))
+
+    async def _release(self, handle: Handle) -> None:
+        connection = self._io()
+        if isinstance(handle, SessionHandle):
+            found = self._sessions.pop(handle.number, None)
+            if found is not None:
+                wire = found[0]
+                wire.owner = None
+                for link in list(wire.links.values()):
+                    if link.handle is not None:
+                        await connection.book.release(connection, link)
+                end_session(connection, wire)
+        elif isinstance(handle, LinkHandle):
+            link = connection.by_number.get(handle.number)
+            if link is not None:
+                await connection.book.release(connection, link)
+
+    # ------------------------------------------------------------------------------------------------ consumers
+
+    def open_consumer(self, session: Handle, spec: ConsumerSpec) -> Future[Handle]:
+        """Attach a consumer, subscription or browser, without credit."""
+        return self._steps(self._open_consumer(session, spec))
+
+    async def _open_consumer(self, session: Handle, spec: ConsumerSpec) -> Handle:
+        connection = self._io()
+        wire, _ = self._session(session)
+        return _named(await connection.book.open_consumer(connection, wire, spec))
+
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        """Allow ``n`` more deliveries."""
+        connection = self._connection
+        if connection is None or not isinstance(consumer, LinkHandle):
+            return failed(ProviderError(ErrorKind.CLOSED, "the consumer is not open"))
+        connection.submit(self._grant, connection, consumer.number, n)
+        return DONE
+
+    @staticmethod
+    def _grant(connection: Connection, number: int, n: int) -> None:
+        link = connection.by_number.get(number)
+        if isinstance(link, ReceiverLink):
+            link.grant(n)
+
+    def drain(self, consumer: Handle) -> Future[None]:
+        """Take all credit back."""
+        return self._steps(self._drain(consumer))
+
+    async def _drain(self, consumer: Handle) -> None:
+        connection = self._io()
+        link = connection.by_number.get(consumer.number) if isinstance(consumer, LinkHandle) else None
+        if isinstance(link, ReceiverLink):
+            await link.drain()
+
+    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+        """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is on its way."""
+        connection = self._connection
+        if connection is None:
+            return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider is not open"))
+        if connection.link_lost is not None:
+            return failed(connection.link_lost)
+        numbers = [tag.number for tag in tags if isinstance(tag, AmqpTag)]
+        state = tx.ack_state if isinstance(tx, TxHandle) else None
+        connection.submit(settle, connection, numbers, outcome, state)
+        return DONE
+
+    # ------------------------------------------------------------------------------------------------ producers
+
+    def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
+        """Attach a producer."""
+        return self._steps(self._open_producer(session, destination))
+
+    async def _open_producer(self, session: Handle, destination: Address | None) -> Handle:
+        connection = self._io()
+        wire, _ = self._session(session)
+        return _named(await connection.book.open_producer(connection, wire, destination))
+
+    def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
+        """Send one message.
+
+        Raises:
+            ProviderError: FORMAT; AMQP cannot carry it, or it is larger than the broker takes.
+        """
+        connection = self._io()
+        number = producer.number if isinstance(producer, LinkHandle) else 0
+        now = self._clock.now_ms() if envelope.expiration else _ZERO
+        raw = encode_message(envelope, connection.book, now)
+        connection.book.check_size(len(raw))
+        state = tx.send_state if isinstance(tx, TxHandle) else None
+        connection.submit(self._send, connection, number, envelope, raw, state, token)
+
+    @staticmethod
+    def _send(connection: Connection, number: int, envelope: Envelope, raw: bytes, state: bytes | None, token: object) -> None:
+        link = connection.by_number.get(number)
+        if isinstance(link, SenderLink):
+            connection.book.send(connection, link, envelope, raw, state, token)
+        else:
+            error = connection.link_lost or ProviderError(ErrorKind.CLOSED, "send: the producer is closed")
+            connection.sent.append((token, error))
+
+    # ------------------------------------------------------------------------------------------------ transactions
+
+    def begin(self, session: Handle) -> Future[Handle]:
+        """Begin a local transaction."""
+        return self._steps(self._begin(session))
+
+    async def _begin(self, session: Handle) -> Handle:
+        _, coordinator = self._session(session)
+        if coordinator is None:
+            raise ProviderError(ErrorKind.UNSUPPORTED, "begin: the session is not transacted")
+        return await coordinator.begin()
+
+    def end(self, tx: Handle, *, commit: bool) -> Future[None]:
+        """Commit or roll back."""
+        return self._steps(self._end(tx, commit=commit))
+
+    async def _end(self, tx: Handle, *, commit: bool) -> None:
+        found = self._sessions.get(tx.session) if isinstance(tx, TxHandle) else None
+        if found is None or found[1] is None:
+            raise ProviderError(ErrorKind.ROLLED_BACK, "the transaction's session is closed, so it was rolled back")
+        await found[1].end(cast("TxHandle", tx), commit=commit)
+
+    # ------------------------------------------------------------------------------------------------ destinations
+
+    def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
+        """Create a destination that lives with this connection."""
+        return self._steps(self._create_temporary(session, topic=topic))
+
+    async def _create_temporary(self, session: Handle, *, topic: bool) -> Address:
+        connection = self._io()
+        wire, _ = self._session(session)
+        return await connection.book.create_temporary(connection, wire, topic=topic)
+
+    def remove(self, session: Handle, what: Address | str) -> Future[None]:
+        """Remove a temporary destination, or end a durable subscription."""
+        return self._steps(self._remove(session, what))
+
+    async def _remove(self, session: Handle, what: Address | str) -> None:
+        connection = self._io()
+        wire, _ = self._session(session)
+        if isinstance(what, str):
+            await connection.book.unsubscribe(connection, wire, what)
+        else:
+            await connection.book.remove_temporary(connection, wire, what)
+
+
+def _named(link: SenderLink | ReceiverLink) -> Handle:
+    """Give a link its handle; from now on the core hears of it."""
+    handle = LinkHandle(link.number)
+    link.handle = handle
+    return handle

@@ -1,0 +1,124 @@
+"""Named subscriptions on brokers that follow the JMS mapping: link names, and what of JMS' rules the client must watch.
+
+Names are those of the Apache Qpid JMS client, so that a subscription made by one can be used by the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
+from jmsapi_amqp.attach import Source, attach_receiver
+from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.brokers.base import Broker
+    from jmsapi_amqp.connection import Connection
+
+__all__ = ["Subscriptions"]
+
+
+@dataclass(slots=True)
+class _Active:
+    """One subscription with consumers on this connection."""
+
+    address: Address
+    selector: str | None
+    shared: bool
+    durable: bool
+    numbers: set[int] = field(default_factory=set[int])
+
+
+class Subscriptions:
+    """The active named subscriptions of one connection."""
+
+    def __init__(self) -> None:
+        self._active: dict[tuple[str, bool], _Active] = {}
+        self._by_link: dict[int, tuple[str, bool, int]] = {}
+
+    def active(self, name: str) -> bool:
+        """Whether a consumer of this connection is on the durable subscription."""
+        return (name, True) in self._active
+
+    async def attach(
+        self, broker: Broker, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source
+    ) -> ReceiverLink:
+        """Attach a consumer to its subscription.
+
+        Raises:
+            ProviderError: IN_USE or MISMATCH, by our own knowledge or the broker's word.
+        """
+        name = spec.subscription or ""
+        asked = f"subscribe {name!r} to {spec.address.name!r}"
+        if "|" in name:
+            raise ProviderError(ErrorKind.UNSUPPORTED, f"{asked}: a subscription's name must not contain '|' on this wire")
+        key = (name, spec.durable)
+        active = self._active.get(key)
+        if active is not None:
+            self._check(active, spec, asked)
+        if spec.durable and not spec.shared and connection.options.client_id is None:
+            raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
+        number = next(n for n in range(1, 1 << 30) if active is None or n not in active.numbers)
+        if active is None:
+            active = self._active[key] = _Active(spec.address, spec.selector, spec.shared, spec.durable)
+        active.numbers.add(number)
+        private = connection.options.client_id is not None
+        capabilities = source.capabilities
+        if spec.shared:
+            capabilities += ("shared",) if private else ("shared", "global")
+        filled = replace(
+            source,
+            name=_link_name(name, spec, number, private=private),
+            capabilities=capabilities,
+            durable=spec.durable,
+            copy=spec.durable and not spec.shared,
+        )
+        try:
+            link = await attach_receiver(connection, session, filled, spec.address, asked)
+        except ProviderError:
+            self._drop(key, number)
+            raise
+        self._by_link[link.number] = (name, spec.durable, number)
+        return link
+
+    def _check(self, active: _Active, spec: ConsumerSpec, asked: str) -> None:
+        if not active.shared or not spec.shared:
+            raise ProviderError(ErrorKind.IN_USE, f"{asked}: the subscription has an active consumer")
+        if active.address != spec.address or active.selector != spec.selector:
+            text = f"{asked}: the shared subscription is active with another topic or selector"
+            raise ProviderError(ErrorKind.MISMATCH, text)
+
+    def leave(self, link: SenderLink | ReceiverLink) -> None:
+        """Note that a consumer has gone."""
+        found = self._by_link.pop(link.number, None)
+        if found is not None:
+            name, durable, number = found
+            self._drop((name, durable), number)
+
+    def _drop(self, key: tuple[str, bool], number: int) -> None:
+        active = self._active.get(key)
+        if active is not None:
+            active.numbers.discard(number)
+            if not active.numbers:
+                del self._active[key]
+
+    async def unsubscribe_global(self, connection: Connection, name: str) -> None:
+        """End a shared durable subscription that belongs to no client id.
+
+        Artemis finds it by the link's name on a connection without a container id; the wish ``global`` that the Java
+        client sends on the link instead cannot be sent through proton's engine (0.40).
+        """
+        from jmsapi_amqp.aside import unsubscribe_aside
+
+        await unsubscribe_aside(connection, f"{name}:global", name)
+
+
+def _link_name(name: str, spec: ConsumerSpec, number: int, *, private: bool) -> str:
+    if not spec.shared:
+        return name
+    if spec.durable:
+        if private:
+            return name if number == 1 else f"{name}|{number}"
+        return f"{name}|global" if number == 1 else f"{name}|global{number}"
+    return f"{name}|volatile{number}" if private else f"{name}|global-volatile{number}"

@@ -1,0 +1,147 @@
+"""A socket, TLS on it if asked for, and proton's transport behind it: bytes in, bytes out.
+
+Spec of the trust: the certificate's chain and the host's name are both checked unless an option says otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from jmsapi_amqp import engine
+from jmsapi_amqp.engine import Pointer
+from jmsapi_amqp.errors import from_os_error
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.options import AmqpOptions
+
+__all__ = ["Wire"]
+
+_LOG: Final = logging.getLogger("jmsapi.amqp")
+_READ: Final = 1 << 18
+_WRITE: Final = 1 << 18
+PORTS: Final = {"amqp": 5672, "amqps": 5671}
+
+
+def tls_context(options: AmqpOptions) -> ssl.SSLContext:
+    """Return a client's TLS settings; each check that is off is logged."""
+    context = ssl.create_default_context(cafile=options.tls_ca)
+    if not options.tls_verify:
+        _LOG.warning("TLS to %s: the certificate is not checked (tls_verify is off)", options.host)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif not options.tls_verify_host:
+        _LOG.warning("TLS to %s: the certificate's name is not checked (tls_verify_host is off)", options.host)
+        context.check_hostname = False
+    if options.tls_cert is not None:
+        password = options.tls_key_password
+        context.load_cert_chain(options.tls_cert, options.tls_key, None if password is None else password.get_secret_value())
+    return context
+
+
+class Wire:
+    """The bytes of one connection. Used on the I/O thread only."""
+
+    def __init__(self, options: AmqpOptions, transport: Pointer) -> None:
+        self._options = options
+        self._transport = transport
+        self._socket: socket.socket | None = None
+        self._tls = False
+        self.where = f"{options.host}:{options.port or PORTS.get(options.scheme, 5672)}"
+        self.wants_write = False
+
+    def connect(self, timeout: float) -> socket.socket:
+        """Connect, and agree on TLS if the scheme is ``amqps``.
+
+        Raises:
+            ProviderError: CONNECTION, SECURITY or TIMEOUT.
+        """
+        options = self._options
+        asked = f"connect to {self.where}"
+        try:
+            raw = socket.create_connection((options.host, options.port or PORTS.get(options.scheme, 5672)), timeout)
+        except OSError as error:
+            raise from_os_error(error, asked) from error
+        self._socket = raw
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if options.scheme == "amqps":
+                # server_hostname is the URL's host, whatever the virtual host is called: it is what the user trusts.
+                self._socket = tls_context(options).wrap_socket(raw, server_hostname=options.host)
+                self._tls = True
+            self._socket.setblocking(False)
+        except OSError as error:
+            self.close()
+            raise from_os_error(error, asked) from error
+        return self._socket
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.close()
+            self._socket = None
+
+    def read(self) -> bool:
+        """Give the engine what has come; False when the peer has closed.
+
+        Raises:
+            OSError: The link broke.
+        """
+        sock = self._socket
+        if sock is None:
+            return False
+        while True:
+            try:
+                data = sock.recv(_READ)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return True
+            if not data:
+                return False
+            if not self._push(data):
+                return False
+            # TLS may hold decrypted bytes that no select on the socket tells of.
+            if not self._tls:
+                return True
+
+    def _push(self, data: bytes) -> bool:
+        view = memoryview(data)
+        while view:
+            taken = engine.transport_push(self._transport, view)
+            if taken < 0:
+                return False
+            if taken == 0 and engine.transport_capacity(self._transport) < 0:
+                return False
+            view = view[taken:]
+        return True
+
+    def write(self) -> bool:
+        """Write what the engine has, as far as the socket takes it; False when the engine has closed its side.
+
+        Raises:
+            OSError: The link broke.
+        """
+        transport = self._transport
+        sock = self._socket
+        self.wants_write = False
+        while True:
+            pending = engine.transport_pending(transport)
+            if pending < 0:
+                return False
+            if pending == 0 or sock is None:
+                return True
+            status, data = engine.transport_peek(transport, min(pending, _WRITE))
+            if status < 0:
+                return False
+            try:
+                sent = sock.send(data)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                self.wants_write = True
+                return True
+            engine.transport_pop(transport, sent)
+            if sent < len(data):
+                self.wants_write = True
+                return True
