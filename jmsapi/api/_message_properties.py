@@ -176,6 +176,7 @@ class MessageProperties(ABC):
             value: True or False.
         Raises:
             IllegalArgumentException: The name is not allowed.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -189,6 +190,7 @@ class MessageProperties(ABC):
             value: An int, -128 to 127.
         Raises:
             IllegalArgumentException: The name is not allowed, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -202,6 +204,7 @@ class MessageProperties(ABC):
             value: An int, -2**15 to 2**15 - 1.
         Raises:
             IllegalArgumentException: The name is not allowed, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -215,6 +218,7 @@ class MessageProperties(ABC):
             value: An int, -2**31 to 2**31 - 1.
         Raises:
             IllegalArgumentException: The name is not allowed, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.1-4, 3.5.2-1, 3.5.3-1, 3.5.9-9, 7.3-25, B.2.17-1, B.4.5.2-2.
         """
@@ -228,6 +232,7 @@ class MessageProperties(ABC):
             value: An int, -2**63 to 2**63 - 1.
         Raises:
             IllegalArgumentException: The name is not allowed, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -241,6 +246,7 @@ class MessageProperties(ABC):
             value: A float, to be rounded to 32 bits.
         Raises:
             IllegalArgumentException: The name is not allowed.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -254,6 +260,7 @@ class MessageProperties(ABC):
             value: A float.
         Raises:
             IllegalArgumentException: The name is not allowed.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.5.1-3, 3.5.2-1, 3.5.3-1, 7.3-25, B.4.5.2-2.
         """
@@ -267,6 +274,7 @@ class MessageProperties(ABC):
             value: The text, without lone surrogates, or None.
         Raises:
             IllegalArgumentException: The name is not allowed.
+            MessageFormatException: The text holds a lone surrogate.
             MessageNotWriteableException: The properties are read-only.
         Spec: 3.3-2, 3.5-1, 3.5.1-1 to 3.5.1-3, 3.5.2-1, 3.5.3-1, 3.5.7-2, 3.5.9-1, 3.5.9-8, 3.9-1, 3.12-4.
         """

@@ -186,6 +186,7 @@ class BytesMessage(Message):
         Args:
             value: True or False.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """
@@ -198,6 +199,7 @@ class BytesMessage(Message):
             value: An int, -128 to 127.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25, B.2.16-1.
         """
@@ -210,6 +212,7 @@ class BytesMessage(Message):
             value: An int, -2**15 to 2**15 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """
@@ -222,6 +225,7 @@ class BytesMessage(Message):
             value: One UTF-16 code unit: a str of length 1, not above U+FFFF.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """
@@ -234,6 +238,7 @@ class BytesMessage(Message):
             value: An int, -2**31 to 2**31 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 3.11.2-2, 7.3-25.
         """
@@ -246,6 +251,7 @@ class BytesMessage(Message):
             value: An int, -2**63 to 2**63 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """
@@ -257,6 +263,7 @@ class BytesMessage(Message):
         Args:
             value: A float, to be rounded to 32 bits.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """
@@ -268,6 +275,7 @@ class BytesMessage(Message):
         Args:
             value: A float.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-6, 3.11.2-1, 7.3-25.
         """

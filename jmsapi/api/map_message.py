@@ -194,6 +194,7 @@ class MapMessage(Message):
             value: True or False.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -207,6 +208,7 @@ class MapMessage(Message):
             value: An int, -128 to 127.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -220,6 +222,7 @@ class MapMessage(Message):
             value: An int, -2**15 to 2**15 - 1.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -233,6 +236,7 @@ class MapMessage(Message):
             value: One UTF-16 code unit: a str of length 1, not above U+FFFF.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -246,6 +250,7 @@ class MapMessage(Message):
             value: An int, -2**31 to 2**31 - 1.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-2, 3.11.2-1, 3.11.3-1, 3.11.3-2, 7.3-25, B.2.16-1, B.4.5.2-1.
         """
@@ -259,6 +264,7 @@ class MapMessage(Message):
             value: An int, -2**63 to 2**63 - 1.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -272,6 +278,7 @@ class MapMessage(Message):
             value: A float, to be rounded to 32 bits.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, B.4.5.2-1.
         """
@@ -285,6 +292,7 @@ class MapMessage(Message):
             value: A float.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11.2-1, 3.11.3-1, 7.3-25, 9.4.5-1, B.4.5.2-1.
         """
@@ -298,6 +306,7 @@ class MapMessage(Message):
             value: The text, without lone surrogates, or None.
         Raises:
             IllegalArgumentException: The name is None or empty, or the value is out of range.
+            MessageFormatException: The text holds a lone surrogate.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.12-4, 9.4.5-1, B.2.11-1, B.4.5.2-1.
         """

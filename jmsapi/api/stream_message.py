@@ -183,6 +183,7 @@ class StreamMessage(Message):
         Args:
             value: True or False.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -195,6 +196,7 @@ class StreamMessage(Message):
             value: An int, -128 to 127.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -207,6 +209,7 @@ class StreamMessage(Message):
             value: An int, -2**15 to 2**15 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -219,6 +222,7 @@ class StreamMessage(Message):
             value: One UTF-16 code unit: a str of length 1, not above U+FFFF.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -231,6 +235,7 @@ class StreamMessage(Message):
             value: An int, -2**31 to 2**31 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -243,6 +248,7 @@ class StreamMessage(Message):
             value: An int, -2**63 to 2**63 - 1.
         Raises:
             IllegalArgumentException: The value is out of range.
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -254,6 +260,7 @@ class StreamMessage(Message):
         Args:
             value: A float, to be rounded to 32 bits.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -265,6 +272,7 @@ class StreamMessage(Message):
         Args:
             value: A float.
         Raises:
+            MessageFormatException: The value is of another type.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.11.2-1, 3.11.3-1, 7.3-25.
         """
@@ -276,6 +284,7 @@ class StreamMessage(Message):
         Args:
             value: The text, without lone surrogates; None writes a null value.
         Raises:
+            MessageFormatException: The text holds a lone surrogate.
             MessageNotWriteableException: The body is read-only.
         Spec: 3.11-1, 3.12-4, 9.4.8-1, B.2.11-1.
         """
