@@ -89,12 +89,8 @@ class SuiteNode(pytest.Collector):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Give a node for each module of the suite."""
-        for path in _modules():
+        for path in sorted(SUITE.glob("[a-z]*.py")):
             yield SuiteModule.from_parent(self, path=path, name=path.stem, nodeid=f"{self.nodeid}::{path.stem}")
-
-
-def _modules() -> list[Path]:
-    return sorted(path for path in SUITE.glob("*.py") if not path.name.startswith("_"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,10 +105,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*names): capabilities or surroundings that this test needs")
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the suite's own modules, when pytest runs on their folder."""
-    if file_path.parent == SUITE and file_path in _modules():
-        return SuiteModule.from_parent(parent, path=file_path)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Recognise the suite's own modules, when pytest runs on their folder."""
+    if module_path.parent == SUITE and not module_path.name.startswith("_"):
+        return SuiteModule.from_parent(parent, path=module_path)
     return None
 
 

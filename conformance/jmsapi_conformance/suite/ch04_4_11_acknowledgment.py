@@ -34,6 +34,7 @@ def test_in_a_transacted_session_acknowledge_does_nothing_and_rollback_recovers(
     session.rollback()
     assert receive_text(consumer) == "text"
     session.commit()
+    session.close()
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 

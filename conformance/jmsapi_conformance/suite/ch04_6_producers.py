@@ -80,7 +80,7 @@ def test_what_a_send_says_holds_for_its_message_only(session: Session, queue: Qu
     producer = session.create_producer(queue)
     consumer = other_session.create_consumer(queue)
     producer.send(
-        session.create_text_message("as given"), delivery_mode=DeliveryMode.NON_PERSISTENT, priority=7, time_to_live=60_000
+        session.create_text_message("as given"), delivery_mode=DeliveryMode.NON_PERSISTENT, priority=7, time_to_live_ms=60_000
     )
     producer.send(session.create_text_message("as before"))
     first, second = receive(consumer), receive(consumer)
@@ -94,7 +94,7 @@ def test_what_a_send_says_holds_for_its_message_only(session: Session, queue: Qu
 def test_a_message_is_safely_sent_when_send_returns(connect: Connect, queue: Queue, other_session: Session, mode: int) -> None:
     connection = connect()
     session = connection.create_session()
-    session.create_producer(queue).send(session.create_text_message("text"), delivery_mode=mode, priority=4, time_to_live=0)
+    session.create_producer(queue).send(session.create_text_message("text"), delivery_mode=mode, priority=4, time_to_live_ms=0)
     connection.close()
     assert receive_text(other_session.create_consumer(queue)) == "text"
 

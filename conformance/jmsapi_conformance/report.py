@@ -1,0 +1,78 @@
+"""What a run found, for people: a table by chapter, and the failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from jmsapi_conformance.certificate import LEVEL, Certificate
+from jmsapi_conformance.inventory import CHAPTERS, Requirement
+from jmsapi_conformance.verdicts import Verdict
+
+__all__ = ["print_certificate", "print_requirement", "print_without_test"]
+
+_COLUMNS = {
+    Verdict.PASS: ("pass", "green"),
+    Verdict.EMULATED: ("emulated", "cyan"),
+    Verdict.REFUSED: ("refused", "yellow"),
+    Verdict.FAIL: ("FAIL", "bold red"),
+    Verdict.NOT_APPLICABLE: ("n/a", "dim"),
+    None: ("not run", "dim"),
+}
+
+
+def print_certificate(certificate: Certificate, console: Console, *, verbose: bool = False) -> None:
+    """Print failures, then the table, then one line that sums up."""
+    for test in certificate.failures():
+        console.print(f"[bold red]FAIL[/] {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
+        console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
+    broker = f"{certificate.capabilities.broker} {certificate.capabilities.version}".strip()
+    table = Table(title=f"{certificate.capabilities.provider} on {broker}, level {LEVEL}", title_justify="left")
+    table.add_column("chapter")
+    for word, style in _COLUMNS.values():
+        table.add_column(word, justify="right", style=style)
+    totals: Counter[Verdict | None] = Counter()
+    for chapter, counts in certificate.chapters().items():
+        totals.update(counts)
+        table.add_row(f"{chapter} {CHAPTERS.get(chapter, '')}".strip(), *(_number(counts.get(key, 0)) for key in _COLUMNS))
+    table.add_section()
+    table.add_row("requirements", *(_number(totals[key]) for key in _COLUMNS), style="bold")
+    console.print(table)
+    tests = Counter(test.verdict for test in certificate.tests)
+    said = ", ".join(f"{tests[key]} {word}" for key, (word, _) in _COLUMNS.items() if key is not None and tests[key])
+    console.print(f"{len(certificate.tests)} tests in {certificate.seconds:.1f} s: {said}", highlight=False)
+
+
+def _number(count: int) -> str:
+    return str(count) if count else ""
+
+
+def print_without_test(missing: Iterable[Requirement], of: int, console: Console) -> None:
+    """Print ids, by group, with level, scope and text; then how many there are of each level and scope."""
+    found = list(missing)
+    group = None
+    for one in found:
+        if one.group != group:
+            group = one.group
+            console.print(f"[bold]{group}[/]")
+        console.print(f"  {one.id:<12}{one.level:<9}{one.scope:<9}{escape(one.text)}", highlight=False, soft_wrap=True)
+    table = Table("level", "api", "provider", "broker", title=f"{len(found)} of {of} requirements", title_justify="left")
+    for level in ("must", "should", "may", "optional", "superseded"):
+        scopes = Counter(one.scope for one in found if one.level == level)
+        if scopes:
+            table.add_row(level, *(_number(scopes[scope]) for scope in ("api", "provider", "broker")))
+    console.print(table)
+
+
+def print_requirement(one: Requirement, tests: Iterable[str], console: Console) -> None:
+    """Print all that is known of a requirement."""
+    console.print(f"[bold]{one.id}[/]  {one.level}, {one.scope}, {one.group}")
+    for word, text in (("text", one.text), ("test", one.test), ("note", one.note), ("api", ", ".join(one.api))):
+        if text:
+            console.print(f"  {word}: {escape(text)}", highlight=False, soft_wrap=True)
+    for name in tests:
+        console.print(f"  tested by {escape(name)}", highlight=False, soft_wrap=True)
