@@ -177,7 +177,7 @@ def end_session(connection: Connection, session: WireSession) -> None:
         connection.forget(link)
         link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
     engine.session_close(pointer)
-    engine.session_free(pointer)
+    connection.garbage.append((engine.session_free, pointer))
 
 
 def refusal(link: SenderLink | ReceiverLink, name: str, description: str) -> ProviderError:

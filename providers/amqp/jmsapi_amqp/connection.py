@@ -71,6 +71,8 @@ class Connection:
         self.sessions: dict[Pointer, WireSession] = {}
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
+        self.garbage: list[tuple[Callable[[Pointer], None], Pointer]] = []
+        """Links and sessions of the engine to be freed when no event is left that could name them."""
         self.opened: Promise[None] = Promise()
         self.remote: tuple[dict[str, object], tuple[str, ...]] = ({}, ())
         self.pending: set[Promise[Any]] = set()

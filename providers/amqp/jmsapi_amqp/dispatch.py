@@ -60,6 +60,10 @@ class Dispatch:
                 if handler is not None:
                     handler(event)
             engine.event_pop(collector)
+        # Only now: events that were still to come could have been about what is freed here.
+        while connection.garbage:
+            free, pointer = connection.garbage.pop(0)
+            free(pointer)
         if answered and connection.closing:
             connection.drain_then_close()
 
@@ -101,7 +105,7 @@ class Dispatch:
         for link in list(session.links.values()):
             self._ended(link, cause)
         engine.session_close(pointer)
-        engine.session_free(pointer)
+        connection.garbage.append((engine.session_free, pointer))
         if session.owner is not None:
             connection.events.on_closed(session.owner, error)
 
@@ -123,8 +127,8 @@ class Dispatch:
             return
         cause = connection.cause_of(engine.link_condition(pointer), "amqp:link:detach-forced")
         engine.link_close(pointer)
+        connection.garbage.append((engine.link_free, pointer))
         self._ended(link, cause)
-        engine.link_free(pointer)
 
     def _ended(self, link: SenderLink | ReceiverLink, cause: Cause) -> None:
         """Close the book on a link that the peer has ended, whether we asked for that or not."""
