@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jmsapi._emulation.checked import Checked
 from jmsapi.spi import Events, Provider
 
 if TYPE_CHECKING:
@@ -20,4 +21,4 @@ def build(provider: Provider, events: Events, options: ProviderOptions) -> Provi
         events: Where events will go, for decorators that speak up by themselves.
         options: What the application asked for.
     """
-    return provider
+    return Checked(provider, options) if options.checked else provider

@@ -51,6 +51,7 @@ class ProviderOptions(BaseModel):
         default=frozenset(),
         description="Classes (module.Class) that an ObjectMessage may restore by pickle; empty: no pickle at all",
     )
+    checked: bool = Field(default=False, description="Assert the provider contract on every call, for tests; slow")
 
 
 class TlsOptions(ProviderOptions):
