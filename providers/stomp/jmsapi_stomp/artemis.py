@@ -1,0 +1,170 @@
+"""Apache Artemis over STOMP. What the broker does was seen on 2.56.0 unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
+
+from jmsapi.spi import (
+    NONE,
+    PERSISTENT,
+    Address,
+    Capabilities,
+    ConsumerSpec,
+    DestinationKind,
+    Envelope,
+    MessageKind,
+    Support,
+    emulated,
+    none,
+)
+from jmsapi_stomp.dialect import Dialect, Headers, number
+
+__all__ = ["Artemis"]
+
+_SCHEMES: Final = {
+    DestinationKind.QUEUE: "queue://",
+    DestinationKind.TOPIC: "topic://",
+    DestinationKind.TEMPORARY_QUEUE: "temp-queue://",
+    DestinationKind.TEMPORARY_TOPIC: "temp-topic://",
+}
+_BYTES_A_MESSAGE: Final = 1100
+_AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
+
+
+class Artemis(Dialect):
+    """Artemis: addresses with routing types, windows in bytes, every ERROR the last frame."""
+
+    name: ClassVar[str] = "artemis"
+    transactions: ClassVar[Literal["native", "sends-first"]] = "sends-first"
+    every_error_ends: ClassVar[bool] = True
+    one_at_a_time: ClassVar[bool] = True
+    confirm_in_transaction: ClassVar[bool] = False
+    receipts_after_commit: ClassVar[bool] = False
+    negative_ack_returns: ClassVar[bool] = False
+    closing_returns: ClassVar[bool] = True
+    frame_limit: ClassVar[int] = 100 * 1024 * 1024
+
+    def capabilities(self) -> Capabilities:
+        """Return what Artemis can do over STOMP."""
+        emulate = self.options.emulate
+        sends_first = "sends are committed before the acknowledgements: a crash between repeats messages, it loses none"
+        tx = emulated(sends_first) if "tx" in emulate else none("Artemis obeys a STOMP ACK at once", emulate="tx")
+        volatile = (
+            emulated("a queue on the topic; what is left is drained by the last consumer")
+            if "shared-volatile" in emulate
+            else none("STOMP can share durable subscriptions only", emulate="shared-volatile")
+        )
+        return Capabilities(
+            provider="stomp",
+            broker=self.name,
+            version=self.version,
+            transactions=tx,
+            transactions_atomic=none("acknowledgements follow the commit one by one"),
+            no_local=none("the broker's mark is missing on sends inside transactions"),
+            durable_subscription=Support(emulated("").level, "a named queue of the client id"),
+            shared_subscription=volatile,
+            shared_durable_subscription=emulated("consumers of one durable name share it"),
+            browser=none("browser:true consumes"),
+            temporary_queue=emulated("a queue with a unique name"),
+            temporary_topic=emulated("a topic with a unique name"),
+            map_message=emulated("JSON for jmsapi clients, text for others"),
+            stream_message=emulated("JSON for jmsapi clients, text for others"),
+            object_message=emulated("bytes for others"),
+            plain_message=emulated("an empty text for others"),
+            client_id_exclusive=emulated("a lock queue") if self.options.artemis_lock else none("client ids are not checked"),
+            delivery_count_exact=none("only a flag says that a message came before"),
+            redelivered_flag=none("after DISCONNECT only the oldest message is marked"),
+            receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
+            temporary_owner_only=none("the name is secret, not protected"),
+            dead_letter=emulated("a copy is sent, then the message acknowledged"),
+            durable_exclusive=emulated("checked within this process; other processes may share the subscription"),
+            subscription_change_detected=emulated("within this process; the broker keeps the old filter"),
+            unknown_subscription_reported=none("the broker confirms what it does not know"),
+            same_name_queue_and_topic=none("an address used both ways mixes them up"),
+            rollback_returns=False,
+            release_while_open=False,
+            unsettled_window=None,
+            max_message=self.max_frame,
+            xa=NONE,
+        )
+
+    def destination(self, address: Address) -> str:
+        """Return the address; its kind is a header of its own."""
+        return self.options.artemis_prefix + address.name
+
+    def reply_to(self, address: Address) -> Headers:
+        """Return JMSReplyTo as a URI, which other clients read as well."""
+        return [("reply-to", _SCHEMES[address.kind] + address.name)]
+
+    def read_address(self, text: str) -> Address | None:
+        """Read a URI or a plain name, which is a queue's."""
+        for kind, scheme in _SCHEMES.items():
+            if text.startswith(scheme):
+                return Address(kind, text[len(scheme) :])
+        return Address(DestinationKind.QUEUE, text) if text else None
+
+    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+        """Return routing type, mode, times and ids."""
+        headers: Headers = [
+            ("destination-type", "MULTICAST" if envelope.destination.kind.is_topic else "ANYCAST"),
+            ("persistent", "true" if envelope.delivery_mode == PERSISTENT else "false"),
+        ]
+        if envelope.message_id is not None:
+            headers.append(("NATIVE_MESSAGE_ID", envelope.message_id))
+            if self.options.artemis_dedup:
+                headers.append(("_AMQ_DUPL_ID", envelope.message_id))
+        if envelope.timestamp:
+            headers.append(("JMS_PY_time", str(envelope.timestamp)))
+        if envelope.expiration:
+            headers.append(("expires", str(envelope.expiration)))
+        if envelope.delivery_time > now_ms:
+            headers.append(("AMQ_SCHEDULED_TIME", str(envelope.delivery_time)))
+        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
+        if group is not None:
+            headers.append(("JMSXGroupID", str(group)))
+        if position is not None:
+            headers.append(("JMS_PY_gseq", str(position)))
+        return headers
+
+    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+        """Return ``content-length`` only for bytes: with it Java sees a BytesMessage."""
+        if kind in (MessageKind.BYTES, MessageKind.OBJECT) or b"\0" in body:
+            return [("content-length", str(len(body)))]
+        return []
+
+    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
+        """Return routing type, filter and the window in bytes."""
+        headers: Headers = [
+            ("subscription-type", "MULTICAST" if spec.address.kind.is_topic else "ANYCAST"),
+            ("consumer-window-size", str(self.window_bytes(spec, window))),
+        ]
+        if spec.selector is not None:
+            headers.append(("selector", spec.selector))
+        return headers
+
+    def window_bytes(self, spec: ConsumerSpec, window: int) -> int:
+        """Return the window: 0 is one message at a time, -1 is without end."""
+        if spec.deferred_acks:
+            return -1 if spec.address.kind.is_topic else max(self.options.artemis_tx_window, window * _BYTES_A_MESSAGE)
+        return 0 if window <= 1 else window * _BYTES_A_MESSAGE
+
+    def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
+        """Believe the AMQP converter's annotation first; ``content-length`` is on every frame."""
+        mark = headers.get(_AMQP_TYPE, "")
+        if mark in {"0", "3", "5"}:
+            return MessageKind(int(mark))
+        return super().foreign_kind(headers, body)
+
+    def read_group(self, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """Return the group under the broker's own names."""
+        return headers.get("_AMQ_GROUP_ID"), headers.get("JMS_PY_gseq") or headers.get("_AMQ_GROUP_SEQUENCE")
+
+    def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
+        """Return the times; the broker stamps a timestamp of its own."""
+        stamped = number(headers, "JMS_PY_time" if "JMS_PY_time" in headers else "timestamp")
+        return stamped, number(headers, "expires"), number(headers, "JMS_PY_due") or number(headers, "_AMQ_SCHED_DELIVERY")
+
+    def native_message_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return an AMQP sender's id, else the broker's number."""
+        return headers.get("NATIVE_MESSAGE_ID") or headers.get("message-id")

@@ -1,0 +1,182 @@
+"""ActiveMQ Classic over STOMP. What the broker does was seen on 6.3.1 unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
+
+from jmsapi.spi import (
+    NATIVE,
+    PERSISTENT,
+    Address,
+    Capabilities,
+    ConsumerSpec,
+    DestinationKind,
+    Envelope,
+    ErrorKind,
+    MessageKind,
+    ProviderError,
+    emulated,
+    none,
+)
+from jmsapi_stomp.dialect import Dialect, Headers, number
+
+__all__ = ["Classic"]
+
+_PREFIXES: Final = {
+    DestinationKind.QUEUE: "/queue/",
+    DestinationKind.TOPIC: "/topic/",
+    DestinationKind.TEMPORARY_QUEUE: "/temp-queue/",
+    DestinationKind.TEMPORARY_TOPIC: "/temp-topic/",
+}
+_REMOTE: Final = {
+    DestinationKind.TEMPORARY_QUEUE: "/remote-temp-queue/",
+    DestinationKind.TEMPORARY_TOPIC: "/remote-temp-topic/",
+}
+_AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
+_UNBOUNDED: Final = 2**31 - 1
+
+
+class Classic(Dialect):
+    """Classic: real transactions, windows in messages, errors that name their frame."""
+
+    name: ClassVar[str] = "classic"
+    transactions: ClassVar[Literal["native", "sends-first"]] = "native"
+    every_error_ends: ClassVar[bool] = False
+    one_at_a_time: ClassVar[bool] = False
+    confirm_in_transaction: ClassVar[bool] = True
+    receipts_after_commit: ClassVar[bool] = False
+    negative_ack_returns: ClassVar[bool] = False
+    closing_returns: ClassVar[bool] = True
+    frame_limit: ClassVar[int] = 100 * 1024 * 1024 - 1
+    line_limit: ClassVar[int | None] = 10_240
+    header_limit: ClassVar[int | None] = 1000
+
+    def capabilities(self) -> Capabilities:
+        """Return what Classic can do over STOMP with these options."""
+        options = self.options
+        virtual = options.classic_virtual_topics or options.classic_subscription_queue is not None
+        shared = "the broker has none; set classic.virtual_topics=1 where VirtualTopic.> is configured (the broker's default)"
+        volatile = (
+            emulated("a virtual topic's queue; what is left from before the first consumer is thrown away")
+            if virtual and "shared-volatile" in options.emulate
+            else none("the broker has none; needs classic.virtual_topics=1 as well", emulate="shared-volatile")
+        )
+        return Capabilities(
+            provider="stomp",
+            broker=self.name,
+            version=self.version,
+            no_local=none("checked locally, so that it outlives a reconnect"),
+            shared_subscription=volatile,
+            shared_durable_subscription=emulated("consumers of a virtual topic's queue") if virtual else none(shared),
+            delivery_delay=(
+                emulated("the broker's scheduler")
+                if options.classic_scheduler
+                else none("delivered at once unless the broker has schedulerSupport=true; then set classic.scheduler=1")
+            ),
+            map_message=emulated(
+                "XML for Java" if options.classic_transformation else "JSON for jmsapi clients, text for others"
+            ),
+            stream_message=emulated("JSON for jmsapi clients, text for others"),
+            object_message=emulated("bytes for others"),
+            plain_message=emulated("an empty text for others"),
+            delivery_count_exact=none("only a flag says that a message came before"),
+            priority_order=none("needs prioritizedMessages in the broker's policy for the queue"),
+            receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
+            missing_queue_reported=NATIVE,
+            rollback_returns=False,
+            release_while_open=False,
+            unsettled_window=None,
+            max_message=self.max_frame,
+        )
+
+    def check(self, address: Address) -> None:
+        """Refuse names that are wildcards, composites or options to Classic."""
+        super().check(address)
+        bad = next((char for char in ",*>?" if char in address.name), None)
+        if bad is not None:
+            raise ProviderError(ErrorKind.DESTINATION, f"{address.name!r}: {bad!r} has a meaning of its own in Classic's names")
+
+    def destination(self, address: Address) -> str:
+        """Return the name with its prefix; a temporary name with a connection's id in it is another connection's."""
+        if address.kind.is_temporary and address.name.startswith("ID:"):
+            return _REMOTE[address.kind] + address.name
+        if address.kind is DestinationKind.TOPIC and self.options.classic_virtual_topics:
+            return _PREFIXES[address.kind] + self.virtual_name(address.name)
+        return _PREFIXES[address.kind] + address.name
+
+    def virtual_name(self, topic: str) -> str:
+        """Return the name of the virtual topic for a topic."""
+        return topic if topic.startswith("VirtualTopic.") else f"VirtualTopic.{topic}"
+
+    def reply_to(self, address: Address) -> Headers:
+        """Return JMSReplyTo; the broker turns a temporary name into one that others can use."""
+        return [("reply-to", self.destination(address))]
+
+    def read_address(self, text: str) -> Address | None:
+        """Read a prefixed name; one without a prefix is a queue's."""
+        for table in (_PREFIXES, _REMOTE):
+            for kind, prefix in table.items():
+                if text.startswith(prefix):
+                    return Address(kind, text[len(prefix) :])
+        return Address(DestinationKind.QUEUE, text) if text else None
+
+    def read_destination(self, headers: Mapping[str, str], subscribed: Address) -> Address:
+        """Return JMSDestination; a wildcard subscription learns the name from the frame."""
+        if "*" in subscribed.name or ">" in subscribed.name:
+            return self.read_address(headers.get("destination", "")) or subscribed
+        return super().read_destination(headers, subscribed)
+
+    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+        """Return mode, times and group; the group once more for readers, who are not shown it."""
+        headers: Headers = []
+        if envelope.delivery_mode == PERSISTENT:
+            headers.append(("persistent", "true"))
+        if envelope.timestamp:
+            headers.append(("timestamp", str(envelope.timestamp)))
+        if envelope.expiration:
+            headers.append(("expires", str(envelope.expiration)))
+        if envelope.delivery_time > now_ms:
+            headers.append(("AMQ_SCHEDULED_DELAY", str(envelope.delivery_time - now_ms)))
+        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
+        if group is not None:
+            headers += [("JMSXGroupID", str(group)), ("JMS_PY_group", str(group))]
+        if position is not None:
+            headers += [("JMSXGroupSeq", str(position)), ("JMS_PY_gseq", str(position))]
+        return headers
+
+    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+        """Return the length always, and for texts the mark that keeps them texts."""
+        length = ("content-length", str(len(body)))
+        if kind in (MessageKind.BYTES, MessageKind.OBJECT):
+            return [length]
+        return [("amq-msg-type", "text"), length]
+
+    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
+        """Return window, filter and durable name."""
+        unbounded = spec.deferred_acks and spec.address.kind.is_topic
+        headers: Headers = [("activemq.prefetchSize", str(_UNBOUNDED if unbounded else max(window, 1)))]
+        if spec.selector is not None:
+            headers.append(("selector", spec.selector))
+        return headers
+
+    def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
+        """Believe the transformation, the AMQP converter's annotation, then ``content-length``."""
+        if headers.get("transformation", "").startswith("jms-map"):
+            return MessageKind.MAP
+        mark = headers.get(_AMQP_TYPE, "")
+        if mark in {"0", "3", "5"}:
+            return MessageKind(int(mark))
+        return MessageKind.BYTES if "content-length" in headers else MessageKind.TEXT
+
+    def read_group(self, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """Return our own copies."""
+        return headers.get("JMS_PY_group"), headers.get("JMS_PY_gseq")
+
+    def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
+        """Return the times, which Classic keeps as they were sent."""
+        return number(headers, "timestamp"), number(headers, "expires"), number(headers, "JMS_PY_due")
+
+    def native_message_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return the broker's id."""
+        return headers.get("message-id")

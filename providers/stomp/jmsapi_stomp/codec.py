@@ -1,0 +1,215 @@
+"""Envelope to SEND frame and MESSAGE frame to envelope: pure functions of a dialect.
+
+A received envelope keeps its frame and reads a part when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Final
+
+from jmsapi.spi import (
+    NON_PERSISTENT,
+    PERSISTENT,
+    Address,
+    Body,
+    Envelope,
+    ErrorKind,
+    MessageKind,
+    ProviderError,
+)
+from jmsapi.values import Value
+from jmsapi_stomp.bodies import MAP_TYPE, STREAM_TYPE, read_body, write_body
+from jmsapi_stomp.dialect import Dialect, Headers, number
+from jmsapi_stomp.frames import Frame, header_lines
+from jmsapi_stomp.properties import encoded, read_properties, write_properties
+
+__all__ = ["StompEnvelope", "encode"]
+
+_KINDS: Final = {kind.name.capitalize(): kind for kind in MessageKind}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+_CONTENT: Final = {MessageKind.MAP: MAP_TYPE, MessageKind.STREAM: STREAM_TYPE}
+_JAVA_OBJECT: Final = "application/x-java-serialized-object"
+
+
+def encode(envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, destination: str | None = None) -> bytes:
+    """Return the SEND frame for an envelope.
+
+    Args:
+        envelope: What to send.
+        dialect: The broker's manners.
+        now_ms: The time, for headers that are relative.
+        origin: Who sends, unless the envelope says it.
+        destination: The header, when it is not the dialect's own for the address.
+    Raises:
+        ProviderError: FORMAT; it cannot be encoded, or is larger than the broker takes.
+    """
+    kind = envelope.kind
+    body = write_body(kind, envelope.body)
+    headers: Headers = [("destination", destination or dialect.destination(envelope.destination)), ("JMS_PY_type", _NAMES[kind])]
+    if envelope.message_id is not None:
+        headers.append(("JMS_PY_id", envelope.message_id))
+    headers += dialect.send_headers(envelope, now_ms)
+    headers.append(("priority", str(envelope.priority)))
+    headers.append(("JMS_PY_from", envelope.origin or origin))
+    correlation = envelope.correlation_id
+    if isinstance(correlation, bytes):
+        headers.append(("JMS_PY_corr", base64.b64encode(correlation).decode()))
+    elif correlation is not None:
+        headers.append(("correlation-id", correlation))
+    if envelope.jms_type is not None:
+        headers.append(("type", envelope.jms_type))
+    if envelope.reply_to is not None:
+        headers += dialect.reply_to(envelope.reply_to)
+    if envelope.delivery_time:
+        headers.append(("JMS_PY_due", str(envelope.delivery_time)))
+    if envelope.body is None and kind is not MessageKind.MESSAGE:
+        headers.append(("JMS_PY_null", "1"))
+    content = envelope.content_type or _JAVA_OBJECT if kind is MessageKind.OBJECT else _CONTENT.get(kind)
+    if content is not None:
+        headers.append(("content-type", content))
+    headers += dialect.body_headers(kind, body)
+    if envelope.properties:
+        headers += write_properties(envelope.properties)
+    lines = encoded(header_lines(headers), "a header")
+    if b"\0" in lines:
+        raise ProviderError(ErrorKind.FORMAT, "a header of the message has a NUL, which STOMP cannot carry")
+    _check_size(headers, len(lines) + len(body), dialect)
+    return b"SEND\n%b\n%b\0" % (lines, body)
+
+
+def _check_size(headers: Headers, size: int, dialect: Dialect) -> None:
+    if size > dialect.max_frame:
+        text = f"the message takes {size} bytes on the wire, the broker at most {dialect.max_frame} (option max_frame)"
+        raise ProviderError(ErrorKind.FORMAT, text)
+    if dialect.header_limit is not None and len(headers) > dialect.header_limit - 5:
+        raise ProviderError(ErrorKind.FORMAT, f"the message has {len(headers)} headers, the broker takes {dialect.header_limit}")
+    limit = dialect.line_limit
+    if limit is not None and size > limit:
+        for name, value in headers:
+            if 4 * (len(name) + len(value)) > limit and len(encoded(header_lines([(name, value)]), name)) > limit:
+                text = f"the property or header {name} takes more than {limit} bytes, the broker's limit for one"
+                raise ProviderError(ErrorKind.FORMAT, text)
+
+
+class StompEnvelope:
+    """A received message; reads what is asked for.
+
+    Args:
+        frame: The MESSAGE frame.
+        dialect: The broker's manners.
+        subscribed: The address of the subscription it came by.
+    """
+
+    __slots__ = ("_dialect", "_frame", "_kind", "_properties", "_subscribed")
+
+    def __init__(self, frame: Frame, dialect: Dialect, subscribed: Address) -> None:
+        self._frame = frame
+        self._dialect = dialect
+        self._subscribed = subscribed
+        self._kind: MessageKind | None = None
+        self._properties: Mapping[str, Value] | None = None
+
+    @property
+    def kind(self) -> MessageKind:
+        """Which of the six message types."""
+        if self._kind is None:
+            headers = self._frame.headers
+            named = _KINDS.get(headers.get("JMS_PY_type", ""))
+            self._kind = self._dialect.foreign_kind(headers, self._frame.body) if named is None else named
+        return self._kind
+
+    @property
+    def destination(self) -> Address:
+        """Where it was sent."""
+        return self._dialect.read_destination(self._frame.headers, self._subscribed)
+
+    @property
+    def message_id(self) -> str | None:
+        """The sender's id, else one made of the broker's."""
+        return self._dialect.read_message_id(self._frame.headers)
+
+    @property
+    def timestamp(self) -> int:
+        """Milliseconds since 1970, or 0."""
+        return self._dialect.read_times(self._frame.headers)[0]
+
+    @property
+    def expiration(self) -> int:
+        """Milliseconds since 1970, or 0."""
+        return self._dialect.read_times(self._frame.headers)[1]
+
+    @property
+    def delivery_time(self) -> int:
+        """Milliseconds since 1970, or 0."""
+        return self._dialect.read_times(self._frame.headers)[2]
+
+    @property
+    def correlation_id(self) -> str | bytes | None:
+        """Text, or the bytes a jmsapi client sent."""
+        coded = self._frame.headers.get("JMS_PY_corr")
+        if coded is None:
+            return self._frame.headers.get("correlation-id")
+        try:
+            return base64.b64decode(coded, validate=True)
+        except (ValueError, binascii.Error) as cause:
+            raise ProviderError(ErrorKind.FORMAT, "the correlation id received is not base64") from cause
+
+    @property
+    def reply_to(self) -> Address | None:
+        """Where an answer is wanted."""
+        return self._dialect.read_reply_to(self._frame.headers)
+
+    @property
+    def delivery_mode(self) -> int:
+        """1 NON_PERSISTENT, 2 PERSISTENT."""
+        return PERSISTENT if self._frame.headers.get("persistent") == "true" else NON_PERSISTENT
+
+    @property
+    def jms_type(self) -> str | None:
+        """The application's word for the kind of content."""
+        return self._frame.headers.get("type")
+
+    @property
+    def priority(self) -> int:
+        """0 to 9."""
+        headers = self._frame.headers
+        return min(max(number(headers, "priority"), 0), 9) if "priority" in headers else 4
+
+    @property
+    def properties(self) -> Mapping[str, Value]:
+        """Typed properties, the group's among them."""
+        if self._properties is None:
+            headers = self._frame.headers
+            properties = read_properties(headers)
+            group, position = self._dialect.read_group(headers)
+            if group is not None:
+                properties["JMSXGroupID"] = group
+            if position is not None:
+                properties["JMSXGroupSeq"] = _integer(position)
+            self._properties = properties
+        return self._properties
+
+    @property
+    def body(self) -> Body:
+        """The content, by ``kind``."""
+        return read_body(self.kind, self._frame.body, null="JMS_PY_null" in self._frame.headers)
+
+    @property
+    def content_type(self) -> str | None:
+        """How an OBJECT body's bytes are encoded."""
+        return self._frame.headers.get("content-type") if self.kind is MessageKind.OBJECT else None
+
+    @property
+    def origin(self) -> str | None:
+        """The client id or connection that sent it, when a jmsapi client did."""
+        return self._frame.headers.get("JMS_PY_from")
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ProviderError(ErrorKind.FORMAT, f"the group's position received is no number: {text!r}") from None

@@ -1,0 +1,186 @@
+"""What differs between the three brokers: names, headers, windows, promises. One subclass each; no state, no I/O."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
+
+from jmsapi.spi import (
+    PERSISTENT,
+    Address,
+    Capabilities,
+    ConsumerSpec,
+    DestinationKind,
+    Envelope,
+    ErrorKind,
+    MessageKind,
+    ProviderError,
+)
+from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.options import StompOptions
+from jmsapi_stomp.properties import encoded
+
+__all__ = ["Dialect", "Headers", "number"]
+
+Headers = list[tuple[str, str]]
+_REDELIVERED: Final = b"\nredelivered:true"
+_ORIGINAL: Final = "JMS_PY_dest"
+
+
+class Dialect(ABC):
+    """One broker's manners.
+
+    Args:
+        options: The connection's options.
+        version: What the broker says of its version.
+    """
+
+    name: ClassVar[str]
+    transactions: ClassVar[Literal["native", "sends-first"]]
+    every_error_ends: ClassVar[bool]
+    """The broker closes the connection after each ERROR."""
+    one_at_a_time: ClassVar[bool]
+    """An ERROR may name no frame."""
+    confirm_in_transaction: ClassVar[bool]
+    """A SEND inside a transaction asks for a receipt, given at once, so that an ERROR has a name."""
+    receipts_after_commit: ClassVar[bool]
+    """Receipts of SENDs inside a transaction come after COMMIT, when the messages are stored."""
+    negative_ack_returns: ClassVar[bool]
+    """NACK gives a message back."""
+    closing_returns: ClassVar[bool]
+    """UNSUBSCRIBE gives unsettled messages back."""
+    frame_limit: ClassVar[int]
+    line_limit: ClassVar[int | None] = None
+    header_limit: ClassVar[int | None] = None
+
+    def __init__(self, options: StompOptions, version: str) -> None:
+        self.options = options
+        self.version = version
+        self.max_frame = options.max_frame or self.frame_limit
+
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """Return what this broker can do over STOMP with these options."""
+
+    # names
+
+    def check(self, address: Address) -> None:
+        """Refuse a name the broker would take for something else.
+
+        Raises:
+            ProviderError: DESTINATION.
+        """
+        bad = next((char for char in address.name if char < " "), None)
+        if bad is not None or not address.name:
+            raise ProviderError(ErrorKind.DESTINATION, f"{address.name!r} is no name for a destination")
+
+    @abstractmethod
+    def destination(self, address: Address) -> str:
+        """Return the ``destination`` header of a SEND."""
+
+    def consume_from(self, address: Address) -> str:
+        """Return the ``destination`` header of a SUBSCRIBE."""
+        return self.destination(address)
+
+    @abstractmethod
+    def reply_to(self, address: Address) -> Headers:
+        """Return the headers that carry JMSReplyTo."""
+
+    @abstractmethod
+    def read_address(self, text: str) -> Address | None:
+        """Return the address a ``reply-to`` or ``destination`` header names."""
+
+    def read_reply_to(self, headers: Mapping[str, str]) -> Address | None:
+        """Return JMSReplyTo."""
+        text = headers.get("reply-to")
+        return None if text is None else self.read_address(text)
+
+    def read_destination(self, headers: Mapping[str, str], subscribed: Address) -> Address:
+        """Return JMSDestination of a message that came by a subscription to ``subscribed``."""
+        original = headers.get(_ORIGINAL)
+        if original is not None and original[1:2] == ":" and original[0] in "0123":
+            return Address(DestinationKind(int(original[0])), original[2:])
+        return subscribed
+
+    # sending
+
+    @abstractmethod
+    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+        """Return what this broker wants beside the headers common to all."""
+
+    @abstractmethod
+    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+        """Return the headers that say what the body is."""
+
+    # receiving
+
+    @abstractmethod
+    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
+        """Return the headers of SUBSCRIBE but ``id``, ``destination`` and ``ack``.
+
+        Args:
+            spec: What the core asks.
+            window: Most messages the broker may hand out unsettled.
+        """
+
+    def delivery_count(self, frame: Frame) -> int:
+        """Return how often the broker has handed the message out; 2 for "more than once"."""
+        return 2 if _REDELIVERED in frame.head else 1
+
+    def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
+        """Return the type of a message that does not say it: by content type, else by the option ``foreign``."""
+        content = headers.get("content-type", "").lower()
+        choice = self.options.foreign
+        if content.startswith("text/") or "json" in content or "xml" in content:
+            return MessageKind.TEXT
+        if content == "application/octet-stream" or choice == "bytes":
+            return MessageKind.BYTES
+        if choice == "text":
+            return MessageKind.TEXT
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            return MessageKind.BYTES
+        return MessageKind.TEXT
+
+    def read_group(self, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """Return JMSXGroupID and JMSXGroupSeq as text."""
+        return headers.get("JMSXGroupID"), headers.get("JMSXGroupSeq")
+
+    @abstractmethod
+    def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
+        """Return timestamp, expiration and delivery time in milliseconds; 0 for none."""
+
+    def read_message_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return JMSMessageID, ours or one made of the broker's."""
+        found = headers.get("JMS_PY_id") or self.native_message_id(headers)
+        return found if not found or found.startswith("ID:") else f"ID:{found}"
+
+    @abstractmethod
+    def native_message_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return the id of a message that another client sent."""
+
+    def wants_receipt(self, envelope: Envelope) -> bool:
+        """Return whether a send outside a transaction is to be confirmed."""
+        return envelope.delivery_mode == PERSISTENT or self.options.sync == "all"
+
+
+def number(headers: Mapping[str, str], name: str) -> int:
+    """Return a header as a number, 0 when it is missing.
+
+    Raises:
+        ProviderError: FORMAT; it is none.
+    """
+    text = headers.get(name)
+    if text is None:
+        return 0
+    try:
+        return int(text)
+    except ValueError:
+        raise ProviderError(ErrorKind.FORMAT, f"the header {name} received is no number") from None
+
+
+def lines_of(headers: Headers) -> int:
+    """Return the bytes of the longest header line."""
+    return max((len(encoded(name + value, name)) + 2 for name, value in headers), default=0)

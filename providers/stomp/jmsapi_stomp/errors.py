@@ -1,0 +1,91 @@
+"""What went wrong, from an exception of the socket or from a broker's words."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Final
+
+from jmsapi.spi import ErrorKind, ProviderError
+
+__all__ = ["broker_error", "connect_error", "kind_of", "lost"]
+
+_KINDS: Final[tuple[tuple[str, ErrorKind], ...]] = (
+    # Classic
+    ("already connected from", ErrorKind.CLIENT_ID),
+    ("durable consumer is in use", ErrorKind.IN_USE),
+    ("no durable subscription exists", ErrorKind.SUBSCRIPTION),
+    ("invalidselectorexception", ErrorKind.SELECTOR),
+    ("poison ack cannot be transacted", ErrorKind.PROTOCOL),
+    ("cannot consume from temporary destination", ErrorKind.DESTINATION),
+    ("created by another connection", ErrorKind.DESTINATION),
+    ("destinationdoesnotexist", ErrorKind.DESTINATION),
+    ("invaliddestinationexception", ErrorKind.DESTINATION),
+    ("the destination", ErrorKind.DESTINATION),
+    # Artemis
+    ("amq229020", ErrorKind.SELECTOR),
+    ("security error", ErrorKind.SECURITY),
+    ("amq229031", ErrorKind.SECURITY),
+    ("amq229032", ErrorKind.SECURITY),
+    ("amq229213", ErrorKind.SECURITY),
+    ("amq229017", ErrorKind.DESTINATION),
+    ("amq229200", ErrorKind.IN_USE),
+    ("amq229025", ErrorKind.IN_USE),
+    ("maximum consumer limit", ErrorKind.IN_USE),
+    ("amq229102", ErrorKind.RESOURCE),
+    ("address is full", ErrorKind.RESOURCE),
+    # RabbitMQ
+    ("bad connect", ErrorKind.SECURITY),
+    ("access refused", ErrorKind.SECURITY),
+    ("access_refused", ErrorKind.SECURITY),
+    ("access denied", ErrorKind.SECURITY),
+    ("not_allowed", ErrorKind.SECURITY),
+    ("resource_locked", ErrorKind.IN_USE),
+    ("not_found", ErrorKind.DESTINATION),
+    ("precondition_failed", ErrorKind.MISMATCH),
+    ("subscription not found", ErrorKind.SUBSCRIPTION),
+    ("server cancelled subscription", ErrorKind.DESTINATION),
+    # any
+    ("selector", ErrorKind.SELECTOR),
+    ("password", ErrorKind.SECURITY),
+    ("not authorized", ErrorKind.SECURITY),
+    ("not authenticated", ErrorKind.SECURITY),
+    ("authentication", ErrorKind.SECURITY),
+    ("securityexception", ErrorKind.SECURITY),
+    ("resourceallocationexception", ErrorKind.RESOURCE),
+    ("memory limit", ErrorKind.RESOURCE),
+)
+
+
+def kind_of(text: str, default: ErrorKind) -> ErrorKind:
+    """Return the kind that a broker's error text speaks of."""
+    words = text.lower()
+    return next((kind for sign, kind in _KINDS if sign in words), default)
+
+
+def broker_error(asked: str, text: str, *, default: ErrorKind = ErrorKind.PROTOCOL, fatal: bool = False) -> ProviderError:
+    """Return the error for an ERROR frame: what was asked, and the broker's first line."""
+    return ProviderError(kind_of(text, default), f"{asked}: the broker answered: {_first_line(text)}", fatal=fatal)
+
+
+def connect_error(address: tuple[str, int], cause: Exception) -> ProviderError:
+    """Return the error for a connection that could not be made."""
+    where = f"{address[0]}:{address[1]}"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        text = f"the certificate of {where} is not trusted: {cause.verify_message}; give its CA as tls_ca"
+        return ProviderError(ErrorKind.SECURITY, text, fatal=True)
+    if isinstance(cause, ssl.SSLError):
+        return ProviderError(ErrorKind.SECURITY, f"no TLS with {where}: {cause.reason or cause}", fatal=True)
+    if isinstance(cause, TimeoutError):
+        return ProviderError(ErrorKind.CONNECTION, f"{where} did not answer in time", fatal=True)
+    reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return ProviderError(ErrorKind.CONNECTION, f"cannot connect to {where}: {reason}; is the broker up?", fatal=True)
+
+
+def lost(cause: ProviderError) -> ProviderError:
+    """Return the error of what was asked on a link that is lost now."""
+    return ProviderError(cause.kind, cause.message, fatal=True)
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (lines[0] if lines else "no reason given")[:500]

@@ -1,0 +1,205 @@
+"""STOMP 1.2 frames: cut from a stream of bytes, header lines escaped and read, frames joined.
+
+The cutter keeps what has come as a list of chunks and joins them once, when a whole frame must be there, so that a large
+body costs one copy and not one a read. A frame ends where ``content-length`` says, or at the first NUL without it.
+
+Everything here is pure. Bytes that are no STOMP raise ``ProviderError(PROTOCOL)``, text that is no UTF-8
+``ProviderError(FORMAT)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from jmsapi.spi import ErrorKind, ProviderError
+
+__all__ = ["Frame", "FrameCutter", "command_frame", "escape", "header_lines", "text_of", "unescape"]
+
+_ESCAPABLE: Final = re.compile(r"[\\\n\r:]")
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", ":": "\\c"})
+_ESCAPED: Final = re.compile(r"\\([\\nrc])")
+_MEANING: Final = {"\\": "\\", "n": "\n", "r": "\r", "c": ":"}
+_MODIFIED_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_LENGTH: Final = b"\ncontent-length:"
+
+
+def escape(text: str) -> str:
+    """Return a header's name or value as it goes on the wire."""
+    return text.translate(_ESCAPES) if _ESCAPABLE.search(text) else text
+
+
+def unescape(text: str) -> str:
+    """Undo ``escape``; an undefined escape stays as it is, for brokers send such."""
+    return _ESCAPED.sub(lambda match: _MEANING[match[1]], text) if "\\" in text else text
+
+
+def text_of(data: bytes) -> str:
+    """Decode UTF-8, also in Java's modified form, which ActiveMQ Classic sent before 5.18.6, 5.19.0 and 6.1.4.
+
+    Raises:
+        ProviderError: FORMAT; the bytes are neither.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError as cause:
+        try:
+            wide = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
+            text = _MODIFIED_PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), wide)
+            text.encode()
+        except UnicodeError:
+            raise ProviderError(ErrorKind.FORMAT, f"the text received is not UTF-8: {cause.reason}") from cause
+        return text
+
+
+def header_lines(headers: Iterable[tuple[str, str]]) -> str:
+    """Return header lines, escaped, each with its line feed."""
+    return "".join([f"{escape(name)}:{escape(value)}\n" for name, value in headers])
+
+
+def command_frame(command: str, headers: Iterable[tuple[str, str]]) -> bytes:
+    """Return a frame without a body."""
+    return f"{command}\n{header_lines(headers)}\n\0".encode()
+
+
+class Frame:
+    """One frame as it was cut; its headers are read when first asked for."""
+
+    __slots__ = ("_headers", "body", "command", "head")
+
+    def __init__(self, command: bytes, head: bytes, body: bytes) -> None:
+        self.command = command
+        self.head = head
+        """The header lines, each with a line feed before it, none after."""
+        self.body = body
+        self._headers: dict[str, str] | None = None
+
+    def raw(self, name: bytes) -> bytes | None:
+        """Return one header's value, escaped as it came; ``name`` is ``b"\\nname:"``."""
+        head = self.head
+        start = head.find(name)
+        if start < 0:
+            return None
+        start += len(name)
+        end = head.find(b"\n", start)
+        return (head[start:] if end < 0 else head[start:end]).removesuffix(b"\r")
+
+    def find(self, name: bytes) -> str | None:
+        """Return one header's value without reading the others; ``name`` is ``b"\\nname:"``."""
+        value = self.raw(name)
+        return None if value is None else unescape(text_of(value))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All headers; of a repeated one the first counts.
+
+        Raises:
+            ProviderError: FORMAT; a header is not UTF-8.
+        """
+        if self._headers is None:
+            self._headers = self._read()
+        return self._headers
+
+    def _read(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        text = text_of(self.head)
+        escaped = "\\" in text
+        for line in text.split("\n"):
+            name, colon, value = line.removesuffix("\r").partition(":")
+            if not colon:
+                continue
+            if escaped:
+                name, value = unescape(name), unescape(value)
+            headers.setdefault(name, value)
+        return headers
+
+
+class FrameCutter:
+    """Cuts frames from what was read.
+
+    Args:
+        limit: Bytes; the largest frame taken.
+    """
+
+    __slots__ = ("_limit", "_need", "_parts", "_size")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._need = 0
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take what one read brought and return the frames that are whole now.
+
+        Raises:
+            ProviderError: PROTOCOL; these bytes are no STOMP. The stream is of no more use.
+        """
+        if self._parts:
+            self._parts.append(data)
+            self._size += len(data)
+            if self._size < self._need or (not self._need and b"\0" not in data):
+                if self._size > self._limit:
+                    raise self._too_large()
+                return []
+            data = b"".join(self._parts)
+            self._parts = []
+        frames: list[Frame] = []
+        rest = self._cut(data, frames)
+        self._size = len(data) - rest
+        if self._size:
+            self._parts.append(data[rest:] if rest else data)
+        return frames
+
+    def _cut(self, data: bytes, frames: list[Frame]) -> int:
+        """Append the whole frames to ``frames`` and return where the rest begins."""
+        position = 0
+        size = len(data)
+        self._need = 0
+        while True:
+            while position < size and data[position] in b"\n\r":
+                position += 1
+            if position == size:
+                return size
+            nul = data.find(b"\0", position)
+            if nul < 0:
+                if size - position > self._limit:
+                    raise self._too_large()
+                return position
+            end = data.find(b"\n\n", position, nul)
+            body = end + 2
+            dressed = data.find(b"\n\r\n", position, nul if end < 0 else end)
+            if dressed >= 0:
+                end, body = dressed, dressed + 3
+            if end < 0:
+                raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a frame without an empty line", fatal=True)
+            line = data.find(b"\n", position, end)
+            if line < 0:
+                line = end
+            command = data[position:line].removesuffix(b"\r")
+            head = data[line:end]
+            declared = head.find(_LENGTH)
+            if declared >= 0:
+                stop = body + self._length(head, declared)
+                if stop >= size:
+                    self._need = stop + 1 - position
+                    if self._need > self._limit:
+                        raise self._too_large()
+                    return position
+                if data[stop] != 0:
+                    raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a body longer than its content-length", fatal=True)
+                nul = stop
+            frames.append(Frame(command, head, data[body:nul]))
+            position = nul + 1
+
+    def _length(self, head: bytes, start: int) -> int:
+        start += len(_LENGTH)
+        end = head.find(b"\n", start)
+        digits = (head[start:] if end < 0 else head[start:end]).strip()
+        if not digits.isdigit() or len(digits) > 12:
+            raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a content-length that is no number", fatal=True)
+        return int(digits)
+
+    def _too_large(self) -> ProviderError:
+        return ProviderError(ErrorKind.PROTOCOL, f"the peer sent a frame of more than {self._limit} bytes", fatal=True)

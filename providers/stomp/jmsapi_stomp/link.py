@@ -1,0 +1,422 @@
+"""One STOMP connection: CONNECT, receipts, control frames one at a time, errors, heart-beats.
+
+All of it runs on the I/O thread, but ``connect``, which blocks. Rules:
+
+- Control frames (SUBSCRIBE, UNSUBSCRIBE, COMMIT, ABORT) go one at a time: an ERROR of RabbitMQ names no frame, nor does
+  Artemis' for a SUBSCRIBE, so it belongs to the one that is pending.
+- An ERROR poisons the receipt of the frame it failed: RabbitMQ may send a RECEIPT for that frame as well.
+- An ERROR that belongs to nothing ends the link, unless the owner knows it for harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Protocol
+
+from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
+from jmsapi_stomp.errors import broker_error, lost
+from jmsapi_stomp.frames import Frame, command_frame
+from jmsapi_stomp.loop import IoLoop, Scheduled
+from jmsapi_stomp.transport import StompConnection, StompTransport
+
+__all__ = ["Done", "Link", "LinkOwner", "LinkSettings"]
+
+_LOG: Final = logging.getLogger("jmsapi.stomp")
+_WIRE_LOG: Final = logging.getLogger("jmsapi.wire.stomp")
+_INBOUND_LIMIT: Final = 1 << 30
+Done = Callable[[ProviderError | None], object]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """How to make a connection."""
+
+    address: tuple[str, int]
+    tls: Callable[[], ssl.SSLContext] | None
+    login: str | None
+    passcode: str | None = field(repr=False)
+    vhost: str
+    client_id: str | None
+    heartbeat_ms: int
+    connect_timeout: float
+    request_timeout: float
+
+
+class LinkOwner(Protocol):
+    """Who is told what comes over a link. All on the I/O thread."""
+
+    def on_messages(self, link: Link, frames: list[Frame]) -> None:
+        """Take the MESSAGE frames that one read brought."""
+
+    def on_receipts(self, results: list[SendResult]) -> None:
+        """Take the answers to sends that one read brought."""
+
+    def on_stray_error(self, link: Link, headers: Mapping[str, str], text: str) -> bool:
+        """Take an ERROR that belongs to no frame of ours; True when the link may live on."""
+        ...
+
+    def on_link_lost(self, link: Link, cause: ProviderError) -> None:
+        """Take note that the link is dead; everything pending on it has failed."""
+
+
+class _Request:
+    """A control frame that waits for its turn or its answer."""
+
+    __slots__ = ("asked", "command", "done", "doubtful", "first", "headers", "receipt", "timer")
+
+    def __init__(
+        self, asked: str, command: str, headers: list[tuple[str, str]], done: Done, doubtful: bool, first: bytes
+    ) -> None:
+        self.asked = asked
+        self.command = command
+        self.headers = headers
+        self.first = first
+        self.done = done
+        self.doubtful = doubtful
+        self.receipt = ""
+        self.timer: Scheduled | None = None
+
+
+class Link:
+    """A connection to the broker."""
+
+    def __init__(self, loop: IoLoop, clock: Clock, settings: LinkSettings, owner: LinkOwner) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._settings = settings
+        self._owner = owner
+        self._transport = StompTransport(
+            loop,
+            self,
+            settings.address,
+            tls=settings.tls,
+            timeout=settings.connect_timeout,
+            limit=_INBOUND_LIMIT,
+            vhost=settings.vhost,
+        )
+        self._connection = StompConnection(self._transport)
+        self._connecting: Done | None = None
+        self._sends: dict[str, list[object]] = {}
+        self._receipts: dict[str, Done] = {}
+        self._receipt_ids = count(1)
+        self._control: deque[_Request] = deque()
+        self._pending: _Request | None = None
+        self._written: deque[tuple[int, object]] = deque()
+        self._error: ProviderError | None = None
+        self._timers: dict[str, Scheduled] = {}
+        self._alive_at = clock.monotonic()
+        self._beaten = 0
+        self.dead: ProviderError | None = None
+        """Why the link is of no more use; None while it is."""
+        self.closing = False
+        self.every_error_ends = False
+        """Whether this broker disconnects after each ERROR."""
+        self.one_at_a_time = True
+        self.connected_headers: dict[str, str] = {}
+        """What the broker said of itself."""
+
+    # connecting and leaving
+
+    def connect(self, done: Done) -> None:
+        """Connect and send CONNECT; ``done`` is called on the I/O thread with the broker's answer. Blocks; any thread."""
+        settings = self._settings
+        headers = {"heart-beat": f"{settings.heartbeat_ms},{settings.heartbeat_ms}"}
+        if settings.client_id is not None:
+            headers["client-id"] = settings.client_id
+        self._connecting = done
+        try:
+            self._connection.connect(settings.login, settings.passcode, wait=False, headers=headers, with_connect_command=True)
+        except ProviderError as cause:
+            self._loop.post(self.end, cause)
+            return
+        self._loop.post(self._await_connected)
+
+    def _await_connected(self) -> None:
+        if self._connecting is not None:
+            late = ProviderError(ErrorKind.TIMEOUT, "the broker did not answer CONNECT in time", fatal=True)
+            self._timers["connect"] = self._loop.later(self._settings.connect_timeout, lambda: self.end(late))
+
+    def disconnect(self, done: Done) -> None:
+        """Leave in order: what was sent is written, the broker's answer awaited."""
+        if self.dead is not None:
+            done(None)
+            return
+        self.closing = True
+        receipt = f"bye-{next(self._receipt_ids)}"
+
+        def left(_: ProviderError | None) -> None:
+            self._receipts.pop(receipt, None)
+            if self.dead is None:
+                self.end(ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True))
+            done(None)
+
+        self._receipts[receipt] = left
+        self._connection.disconnect(receipt)
+
+    def end(self, cause: ProviderError) -> None:
+        """End the link at once: everything pending fails, the socket closes."""
+        if self.dead is not None:
+            return
+        self.dead = cause
+        for timer in self._timers.values():
+            timer.cancel()
+        self._transport.disconnect_socket()
+        connecting, self._connecting = self._connecting, None
+        self._fail_all(lost(cause))
+        if connecting is not None:
+            connecting(cause)
+        else:
+            self._owner.on_link_lost(self, cause)
+
+    def _fail_all(self, cause: ProviderError) -> None:
+        results: list[SendResult] = [(token, cause) for _, token in self._written]
+        self._written.clear()
+        for tokens in self._sends.values():
+            results += [(token, cause) for token in tokens]
+        self._sends.clear()
+        if results:
+            self._owner.on_receipts(results)
+        waiting = list(self._control)
+        self._control.clear()
+        receipts, self._receipts = self._receipts, {}
+        for done in receipts.values():
+            done(cause)
+        for request in waiting:
+            request.done(cause)
+
+    # writing
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes without waiting for an answer."""
+        if self.dead is None:
+            self._transport.send(data)
+
+    def send(self, frame: bytes, token: object, *, more: str = "", confirm: bool) -> None:
+        """Queue a SEND frame; its token is answered when it is written, or when it is confirmed.
+
+        Args:
+            frame: The whole frame.
+            token: What ``on_receipts`` is to name.
+            more: Further header lines.
+            confirm: Ask for a receipt.
+        """
+        if self.dead is not None:
+            self._owner.on_receipts([(token, lost(self.dead))])
+            return
+        if confirm:
+            receipt = str(next(self._receipt_ids))
+            self._sends[receipt] = [token]
+            self._transport.send(f"SEND\n{more}receipt:{receipt}\n".encode() + frame[5:])
+        else:
+            self._transport.send(f"SEND\n{more}".encode() + frame[5:] if more else frame)
+            self._written.append((self._transport.queued, token))
+
+    def confirmed(self, frame: bytes, done: Done) -> None:
+        """Queue a frame that is no control frame, with a receipt; ``done`` is called with None or what went wrong."""
+        if self.dead is not None:
+            done(lost(self.dead))
+            return
+        receipt = str(next(self._receipt_ids))
+        self._receipts[receipt] = done
+        command, _, rest = frame.partition(b"\n")
+        self._transport.send(b"%b\nreceipt:%b\n%b" % (command, receipt.encode(), rest))
+
+    def request(
+        self,
+        asked: str,
+        command: str,
+        headers: list[tuple[str, str]],
+        done: Done,
+        *,
+        doubtful: bool = False,
+        first: bytes = b"",
+    ) -> None:
+        """Queue a control frame.
+
+        Args:
+            asked: What is asked, for error texts.
+            done: Called with None, or with what went wrong.
+            doubtful: A lost answer leaves the outcome unknown.
+            first: A frame to be written just before, in the same write.
+        """
+        if self.dead is not None:
+            done(lost(self.dead))
+            return
+        request = _Request(asked, command, headers, done, doubtful, first)
+        if self._pending is None or not self.one_at_a_time:
+            self._start(request)
+        else:
+            self._control.append(request)
+
+    def _start(self, request: _Request) -> None:
+        request.receipt = receipt = str(next(self._receipt_ids))
+        if self.one_at_a_time:
+            self._pending = request
+        self._receipts[receipt] = lambda cause: self._finish(request, cause)
+        request.timer = self._loop.later(self._settings.request_timeout, lambda: self._too_late(request))
+        self._transport.send(request.first + command_frame(request.command, [*request.headers, ("receipt", receipt)]))
+
+    def _too_late(self, request: _Request) -> None:
+        kind = ErrorKind.IN_DOUBT if request.doubtful else ErrorKind.TIMEOUT
+        self._receipts.pop(request.receipt, None)
+        self._finish(request, ProviderError(kind, f"{request.asked}: the broker gave no answer in time"))
+
+    def _finish(self, request: _Request, cause: ProviderError | None) -> None:
+        self._forget_timer(request)
+        if self._pending is request:
+            self._pending = None
+        if cause is not None and request.doubtful and self.dead is not None:
+            cause = ProviderError(ErrorKind.IN_DOUBT, f"{request.asked}: no answer; {cause.message}", fatal=True)
+        request.done(cause)
+        if self._pending is None and self._control and self.dead is None:
+            self._start(self._control.popleft())
+
+    def _forget_timer(self, request: _Request) -> None:
+        if request.timer is not None:
+            request.timer.cancel()
+
+    # the transport's news
+
+    def on_alive(self) -> None:
+        """Take note that the peer lives."""
+        self._alive_at = self._clock.monotonic()
+
+    def on_written(self, total: int) -> None:
+        """Answer the sends that needed only to be written."""
+        written = self._written
+        results: list[SendResult] = []
+        while written and written[0][0] <= total:
+            results.append((written.popleft()[1], None))
+        if results:
+            self._owner.on_receipts(results)
+
+    def on_end(self, cause: ProviderError) -> None:
+        """Take note that the stream ended; an ERROR seen before is the better reason."""
+        if self.closing and cause.kind is ErrorKind.CONNECTION:
+            cause = ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True)
+        elif self._error is not None:
+            cause = ProviderError(self._error.kind, self._error.message, fatal=True)
+        self.end(cause)
+
+    def on_frames(self, frames: list[Frame]) -> None:
+        """Sort what one read brought: messages and answers in batches, in order where order counts."""
+        messages: list[Frame] = []
+        results: list[SendResult] = []
+        for frame in frames:
+            if self.dead is not None:
+                break
+            if frame.command == b"MESSAGE":
+                messages.append(frame)
+                continue
+            if frame.command == b"RECEIPT":
+                receipt = frame.find(b"\nreceipt-id:") or ""
+                tokens = self._sends.pop(receipt, None)
+                if tokens is not None:
+                    results += [(token, None) for token in tokens]
+                    continue
+                done = self._receipts.pop(receipt, None)
+                if done is not None:
+                    messages = self._hand_over(messages)
+                    done(None)
+            elif frame.command == b"ERROR":
+                messages = self._hand_over(messages)
+                self._on_error(frame)
+            elif frame.command == b"CONNECTED" and self._connecting is not None:
+                self._on_connected(frame)
+            else:
+                word = frame.command[:40].decode("ascii", "replace")
+                self.end(ProviderError(ErrorKind.PROTOCOL, f"the peer sent {word!r}, which was not expected", fatal=True))
+        if self.dead is None:
+            self._hand_over(messages)
+        if results:
+            self._owner.on_receipts(results)
+
+    def _hand_over(self, messages: list[Frame]) -> list[Frame]:
+        if messages:
+            self._owner.on_messages(self, messages)
+        return []
+
+    def _on_connected(self, frame: Frame) -> None:
+        try:
+            headers = frame.headers
+            version = headers.get("version")
+            if version != "1.2":
+                raise ProviderError(ErrorKind.PROTOCOL, f"the broker speaks STOMP {version}, not 1.2", fatal=True)
+            sends, wants = (int(part) for part in headers.get("heart-beat", "0,0").split(","))
+        except (ProviderError, ValueError) as fault:
+            cause = fault if isinstance(fault, ProviderError) else None
+            self.end(cause or ProviderError(ErrorKind.PROTOCOL, "the broker's CONNECTED cannot be read", fatal=True))
+            return
+        self.connected_headers = headers
+        if "connect" in self._timers:
+            self._timers["connect"].cancel()
+        self._transport.set_connected(True)
+        ours = self._settings.heartbeat_ms
+        if ours and wants:
+            self._beat(max(ours, wants) / 1000)
+        if ours and sends:
+            self._listen(max(ours, sends) / 1000)
+        done, self._connecting = self._connecting, None
+        if done is not None:
+            done(None)
+
+    def _on_error(self, frame: Frame) -> None:
+        headers = _readable(frame)
+        text = headers.get("message", "") or frame.body.decode("utf-8", "replace")
+        detail = frame.body.decode("utf-8", "replace").strip()
+        if detail and detail not in text:
+            text = f"{text}: {detail.splitlines()[0]}" if text else detail
+        _WIRE_LOG.debug("ERROR: %s", text)
+        if self._connecting is not None:
+            asked = f"cannot connect to {self._settings.address[0]}:{self._settings.address[1]}"
+            self.end(broker_error(asked, text, default=ErrorKind.SECURITY, fatal=True))
+            return
+        fatal = self.every_error_ends
+        receipt = headers.get("receipt-id", "")
+        tokens = self._sends.pop(receipt, None)
+        done = self._receipts.pop(receipt, None)
+        if tokens is not None:
+            error = broker_error("a message was not sent", text, fatal=fatal)
+            self._owner.on_receipts([(token, error) for token in tokens])
+        elif done is not None:
+            done(broker_error("refused", text, fatal=fatal))
+        elif self._pending is not None:
+            request = self._pending
+            self._receipts.pop(request.receipt, None)
+            self._finish(request, broker_error(request.asked, text, fatal=fatal))
+        elif not self._owner.on_stray_error(self, headers, text):
+            fatal = True
+        self._error = broker_error("the broker ended the connection", text, default=ErrorKind.CONNECTION, fatal=True)
+        if fatal:
+            self.end(self._error)
+
+    # heart-beats
+
+    def _beat(self, interval: float) -> None:
+        """Write a line feed when nothing else was written for half the interval."""
+        if self._beaten == self._transport.queued and self._transport.idle:
+            self._transport.send(b"\n")
+        self._beaten = self._transport.queued
+        self._timers["beat"] = self._loop.later(interval / 2, lambda: self._beat(interval))
+
+    def _listen(self, interval: float) -> None:
+        """End the link when nothing came for two intervals and a second."""
+        patience = 2 * interval + 1.0
+        silent = self._clock.monotonic() - self._alive_at
+        if silent > patience:
+            text = f"nothing came from the broker for {silent:.1f} s, not even heart-beats"
+            self.end(ProviderError(ErrorKind.CONNECTION, text, fatal=True))
+            return
+        self._timers["listen"] = self._loop.later(max(patience - silent, 0.1), lambda: self._listen(interval))
+
+
+def _readable(frame: Frame) -> dict[str, str]:
+    try:
+        return frame.headers
+    except ProviderError:
+        return {"message": frame.head.decode("utf-8", "replace")}

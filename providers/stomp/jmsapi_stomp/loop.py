@@ -1,0 +1,199 @@
+"""The I/O thread of a connection: sockets, jobs from other threads, and timers, all on one selector.
+
+Everything a provider knows of the wire lives on this thread; other threads only post jobs. Jobs run in the order they
+were posted. A socket may be full or slow: its channel keeps what could not be written and says so.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Final, Protocol
+
+from jmsapi.spi import Clock
+
+__all__ = ["Channel", "IoLoop", "Scheduled"]
+
+_LOG: Final = logging.getLogger("jmsapi.stomp")
+_SERIAL: Final = count(1)
+Job = Callable[[], object]
+
+
+class Channel(Protocol):
+    """One socket of the loop."""
+
+    def on_readable(self) -> bool:
+        """Take what has come; True when more waits already decrypted, or the turn was cut short."""
+        ...
+
+    def flush(self) -> bool:
+        """Write what is queued; True when something is left that needs a writable socket."""
+        ...
+
+
+class Scheduled:
+    """A job that is still to come."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job) -> None:
+        self.job: Job | None = job
+
+    def cancel(self) -> None:
+        """Drop the job if it has not run."""
+        self.job = None
+
+
+class IoLoop:
+    """One thread that waits for sockets, jobs and time."""
+
+    def __init__(self, clock: Clock, on_crash: Callable[[Exception], None]) -> None:
+        self._clock = clock
+        self._on_crash = on_crash
+        self._jobs: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._timers: list[tuple[float, int, Scheduled]] = []
+        self._order = count()
+        self._selector = selectors.DefaultSelector()
+        self._waker, self._wakened = socket.socketpair()
+        self._waker.setblocking(False)
+        self._wakened.setblocking(False)
+        self._selector.register(self._wakened, selectors.EVENT_READ, None)
+        self._channels: dict[Channel, tuple[socket.socket, int]] = {}
+        self._hot: set[Channel] = set()
+        self._awake = True
+        self._running = True
+        self._ended = False
+        self._last: Job | None = None
+        self.serial = next(_SERIAL)
+        self._thread = threading.Thread(target=self._run, name=f"jmsapi-{self.serial}-io", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @property
+    def inside(self) -> bool:
+        """Whether the caller is the I/O thread."""
+        return threading.current_thread() is self._thread
+
+    def post(self, job: Callable[..., object], *args: object) -> None:
+        """Run ``job`` on the I/O thread, after those posted before. Any thread."""
+        self._jobs.append((job, args))
+        if not self._awake:
+            self._awake = True
+            self._wake()
+        if self._ended:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Run what is left once the thread is gone, so that no future waits for ever: there is no link, so all of it fails."""
+        while self._jobs:
+            try:
+                job, args = self._jobs.popleft()
+            except IndexError:
+                return
+            job(*args)
+
+    def _wake(self) -> None:
+        try:
+            self._waker.send(b"\0")
+        except OSError:
+            _LOG.debug("a full or closed waking socket needs no more waking")
+
+    def later(self, delay: float, job: Job) -> Scheduled:
+        """Run ``job`` after ``delay`` seconds. I/O thread only."""
+        scheduled = Scheduled(job)
+        heapq.heappush(self._timers, (self._clock.monotonic() + delay, next(self._order), scheduled))
+        return scheduled
+
+    def add(self, channel: Channel, sock: socket.socket) -> None:
+        """Serve a channel. I/O thread only."""
+        self._selector.register(sock, selectors.EVENT_READ, channel)
+        self._channels[channel] = (sock, selectors.EVENT_READ)
+
+    def drop(self, channel: Channel) -> None:
+        """Serve a channel no more; its socket is not closed. I/O thread only."""
+        entry = self._channels.pop(channel, None)
+        self._hot.discard(channel)
+        if entry is not None:
+            self._selector.unregister(entry[0])
+
+    def stop(self, last: Job) -> None:
+        """End the thread after this turn; ``last`` is the last thing it does. I/O thread only."""
+        self._last = last
+        self._running = False
+
+    def _run(self) -> None:
+        try:
+            while self._running:
+                self._turn()
+        except Exception as fault:  # whatever it is, nobody may wait for ever
+            _LOG.exception("the I/O thread of connection %d ends by a fault of its own", self.serial)
+            self._on_crash(fault)
+        finally:
+            for channel in list(self._channels):
+                self.drop(channel)
+            self._ended = True
+            self._sweep()
+            self._selector.close()
+            self._waker.close()
+            self._wakened.close()
+            if self._last is not None:
+                self._last()
+
+    def _turn(self) -> None:
+        for key, mask in self._selector.select(self._pause()):
+            channel: Channel | None = key.data
+            if channel is None:
+                self._drain_waker()
+            elif mask & selectors.EVENT_READ:
+                self._hot.add(channel)
+        for channel in list(self._hot):
+            if not channel.on_readable():
+                self._hot.discard(channel)
+        jobs = self._jobs
+        for _ in range(len(jobs)):
+            job, args = jobs.popleft()
+            job(*args)
+        self._run_timers()
+        for channel, (sock, events) in list(self._channels.items()):
+            wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if channel.flush() else selectors.EVENT_READ
+            if wanted != events and channel in self._channels:
+                self._selector.modify(sock, wanted, channel)
+                self._channels[channel] = (sock, wanted)
+
+    def _pause(self) -> float | None:
+        if self._hot:
+            return 0.0
+        self._awake = False
+        if self._jobs:
+            self._awake = True
+            return 0.0
+        while self._timers and self._timers[0][2].job is None:
+            heapq.heappop(self._timers)
+        if not self._timers:
+            return None
+        return max(0.0, self._timers[0][0] - self._clock.monotonic())
+
+    def _drain_waker(self) -> None:
+        self._awake = True
+        try:
+            while self._wakened.recv(4096):
+                continue
+        except BlockingIOError:
+            return
+
+    def _run_timers(self) -> None:
+        if not self._timers:
+            return
+        now = self._clock.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            job = heapq.heappop(self._timers)[2].job
+            if job is not None:
+                job()

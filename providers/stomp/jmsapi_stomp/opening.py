@@ -1,0 +1,68 @@
+"""From options to a connection: where to connect and as whom, and which broker it turns out to be."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi_stomp.artemis import Artemis
+from jmsapi_stomp.classic import Classic
+from jmsapi_stomp.dialect import Dialect
+from jmsapi_stomp.link import LinkSettings
+from jmsapi_stomp.options import StompOptions
+from jmsapi_stomp.rabbitmq import RabbitMQ
+from jmsapi_stomp.tls import tls_context
+
+__all__ = ["choose_dialect", "link_settings"]
+
+_LOG: Final = logging.getLogger("jmsapi.stomp")
+_DIALECTS: Final[dict[str, type[Dialect]]] = {"artemis": Artemis, "classic": Classic, "rabbitmq": RabbitMQ}
+_SERVERS: Final = {"ActiveMQ-Artemis": "artemis", "ActiveMQ": "classic", "RabbitMQ": "rabbitmq"}
+_PORTS: Final = {"stomp": 61613, "stomp+ssl": 61614}
+_UNESCAPING: Final = frozenset({"classic", "rabbitmq"})
+
+
+def link_settings(options: StompOptions) -> LinkSettings:
+    """Return how to connect.
+
+    Raises:
+        ProviderError: SECURITY; a credential cannot be sent.
+    """
+    passcode = None if options.password is None else options.password.get_secret_value()
+    texts = {"user": options.user, "password": passcode, "client_id": options.client_id, "vhost": options.vhost}
+    for what, text in texts.items():
+        if text is not None and any(char in text for char in "\n\r\0"):
+            raise ProviderError(ErrorKind.SECURITY, f"the {what} has a line end or a NUL, which STOMP's CONNECT cannot carry")
+        if text is not None and "\\" in text and options.broker is None:
+            _LOG.warning("the %s has a backslash: set the option broker, for brokers read it differently", what)
+    return LinkSettings(
+        address=(options.host or "localhost", options.port if options.port is not None else _PORTS[options.scheme]),
+        tls=(lambda: tls_context(options)) if options.scheme == "stomp+ssl" else None,
+        login=_connect_text(options, options.user),
+        passcode=_connect_text(options, passcode),
+        vhost=options.vhost or "/",
+        client_id=_connect_text(options, options.client_id),
+        heartbeat_ms=options.heartbeat_ms,
+        connect_timeout=options.connect_timeout_ms / 1000,
+        request_timeout=options.request_timeout_ms / 1000,
+    )
+
+
+def _connect_text(options: StompOptions, text: str | None) -> str | None:
+    """Return text for CONNECT, which is sent as it is; Classic and RabbitMQ undo escapes in it, Artemis does not."""
+    return text.replace("\\", "\\\\") if text is not None and options.broker in _UNESCAPING else text
+
+
+def choose_dialect(options: StompOptions, server: str) -> Dialect:
+    """Return the dialect of the broker that names itself ``server``.
+
+    Raises:
+        ProviderError: UNSUPPORTED; it is none we know, or hides its name.
+    """
+    product, _, rest = server.partition("/")
+    name = options.broker or _SERVERS.get(product)
+    if name is None:
+        text = f"the broker names itself {server!r}: say which it is by the option broker (artemis, classic or rabbitmq)"
+        raise ProviderError(ErrorKind.UNSUPPORTED, text, fatal=True)
+    return _DIALECTS[name](options, rest.split(" ")[0])

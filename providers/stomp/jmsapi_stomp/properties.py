@@ -1,0 +1,190 @@
+"""Typed properties in headers: each value as Java would write it, and one list of their types.
+
+``n:7`` with ``JMS_PY_props:n=i`` is an int for us and a usable string for everybody else. A name that a broker or STOMP
+itself would take for its own travels as ``JMS_PY_p_<name>``. A string with a NUL, which no header can hold, travels in
+base64 as type ``e``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Final
+
+from jmsapi.errors import IllegalArgumentException
+from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short, Value
+
+__all__ = ["TYPE_LIST", "code_of", "java_text", "pushable_name", "read_properties", "typed", "write_properties"]
+
+TYPE_LIST: Final = "JMS_PY_props"
+_MANGLED: Final = "JMS_PY_p_"
+_LIST_LIMIT: Final = 8192
+_TAKEN: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "destination receipt transaction id ack subscription message priority expires expiration persistent type timestamp "
+        "redelivered selector session host login passcode version server browser durable exclusive transformation requeue",
+    )
+)
+_TAKEN_STARTS: Final = ("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_")
+_NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
+_SEPARATE: Final = frozenset({"JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount"})
+_INTEGERS: Final[dict[str, type[Byte] | type[Short] | type[Int] | type[Long]]] = {"b": Byte, "h": Short, "i": Int, "l": Long}
+_WRAPPERS: Final[dict[str, str]] = {"byte": "b", "short": "h", "int": "i", "long": "l", "float": "f", "double": "d", "char": "c"}
+
+
+def pushable_name(name: str) -> bool:
+    """Return whether a property of this name is a header of the same name, so that a broker's selector sees it."""
+    return name not in _TAKEN and not name.startswith(_TAKEN_STARTS)
+
+
+def code_of(value: Value) -> str:
+    """Return the letter of a value's Java type; ``0`` for null, ``s`` for a string."""
+    if value is None:
+        return "0"
+    kind = type(value)
+    if kind is str:
+        return "s"
+    if kind is bool:
+        return "z"
+    if kind is int:
+        low, high = INT_RANGE["int"]
+        return "i" if low <= value <= high else "l"  # type: ignore[operator]
+    if kind is float:
+        return "d"
+    return _WRAPPERS[value.jms_type] if isinstance(value, Byte | Short | Int | Long | Float | Double | Char) else _plain(value)
+
+
+def _plain(value: Value) -> str:
+    """Return the letter for a subclass that is none of ours, such as an enum."""
+    for kind, code in ((bool, "z"), (int, "i"), (float, "d"), (str, "s")):
+        if isinstance(value, kind):
+            return code_of(int(value)) if code == "i" and isinstance(value, int) else code
+    raise ProviderError(ErrorKind.FORMAT, f"a value of type {type(value).__name__} has no JMS type")
+
+
+def java_text(value: Value) -> str:
+    """Return a value as Java's ``String.valueOf`` would, floats by their shortest form."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float.__repr__(value)
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    return "" if value is None else str.__str__(value)
+
+
+def typed(code: str, text: str) -> Value:
+    """Return the value that ``text`` is of the type ``code``.
+
+    Raises:
+        ProviderError: FORMAT; it is none.
+    """
+    try:
+        if code == "s":
+            return text
+        if code == "i":
+            return int(Int(int(text)))
+        if code in _INTEGERS:
+            return _INTEGERS[code](int(text))
+        if code == "z":
+            return {"true": True, "false": False}[text]
+        if code == "d":
+            return float(text)
+        if code == "f":
+            return Float(float(text))
+        if code == "c":
+            return Char(text)
+        if code == "0":
+            return None
+        if code == "e":
+            return base64.b64decode(text, validate=True).decode()
+    except (ValueError, KeyError, binascii.Error, IllegalArgumentException) as cause:
+        raise ProviderError(ErrorKind.FORMAT, f"a received value is not of the type {code!r} it claims") from cause
+    raise ProviderError(ErrorKind.FORMAT, f"a received value has the unknown type {code!r}")
+
+
+def write_properties(properties: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """Return the headers that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's."""
+    headers: list[tuple[str, str]] = []
+    codes: list[str] = []
+    for name, value in properties.items():
+        if name in _SEPARATE:
+            continue
+        code = code_of(value)
+        text = java_text(value)
+        if "\0" in text:
+            code, text = "e", base64.b64encode(encoded(text, name)).decode()
+        if code != "s":
+            codes.append(f"{name}={code}")
+        if code != "0":
+            headers.append((name if pushable_name(name) else _MANGLED + name, text))
+    if codes:
+        headers += _type_list(codes)
+    return headers
+
+
+def encoded(text: str, what: str) -> bytes:
+    """Return text as UTF-8.
+
+    Raises:
+        ProviderError: FORMAT; it has a lone surrogate.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as cause:
+        raise ProviderError(ErrorKind.FORMAT, f"{what} has half a surrogate pair at {cause.start}: not text") from cause
+
+
+def _type_list(codes: Iterable[str]) -> list[tuple[str, str]]:
+    lists: list[list[str]] = [[]]
+    size = 0
+    for code in codes:
+        if size + len(code) + 1 > _LIST_LIMIT and lists[-1]:
+            lists.append([])
+            size = 0
+        lists[-1].append(code)
+        size += 4 * len(code) + 1  # in bytes, at most
+    return [(f"{TYPE_LIST}{index or ''}", ",".join(part)) for index, part in enumerate(lists)]
+
+
+def read_properties(headers: Mapping[str, str]) -> dict[str, Value]:
+    """Return the properties that headers carry.
+
+    Raises:
+        ProviderError: FORMAT; a value is not of the type it claims.
+    """
+    codes = _read_types(headers)
+    properties: dict[str, Value] = {}
+    for header, text in headers.items():
+        name = header
+        if header.startswith(_MANGLED):
+            name = header[len(_MANGLED) :]
+        elif header in _TAKEN or header in _SEPARATE or header.startswith(_TAKEN_STARTS) or not _NAME.match(header):
+            continue
+        properties[name] = typed(codes.get(name, "s"), text)
+    for name, code in codes.items():
+        if code == "0":
+            properties[name] = None
+    return properties
+
+
+def _read_types(headers: Mapping[str, str]) -> dict[str, str]:
+    codes: dict[str, str] = {}
+    for index in count():
+        text = headers.get(f"{TYPE_LIST}{index or ''}")
+        if text is None:
+            return codes
+        for item in text.split(","):
+            name, equals, code = item.rpartition("=")
+            if not equals:
+                raise ProviderError(ErrorKind.FORMAT, f"the list of property types has {item!r}")
+            codes[name] = code
+    return codes

@@ -1,0 +1,198 @@
+"""RabbitMQ over STOMP. What the broker does was seen on 4.0.5 unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
+
+from jmsapi.spi import (
+    PERSISTENT,
+    Address,
+    Capabilities,
+    ConsumerSpec,
+    DestinationKind,
+    Envelope,
+    ErrorKind,
+    MessageKind,
+    ProviderError,
+    emulated,
+    none,
+)
+from jmsapi_stomp.dialect import Dialect, Headers, number
+from jmsapi_stomp.frames import Frame
+
+__all__ = ["RabbitMQ"]
+
+_REPLY: Final = "JMS_PY_reply"
+_COUNT: Final = b"\nx-delivery-count:"
+_REPLY_QUEUE: Final = "/reply-queue/"
+
+
+class RabbitMQ(Dialect):
+    """RabbitMQ: NACK gives back, UNSUBSCRIBE does not, errors name no frame, transactions are a replay."""
+
+    name: ClassVar[str] = "rabbitmq"
+    transactions: ClassVar[Literal["native", "sends-first"]] = "sends-first"
+    every_error_ends: ClassVar[bool] = False
+    one_at_a_time: ClassVar[bool] = True
+    confirm_in_transaction: ClassVar[bool] = False
+    receipts_after_commit: ClassVar[bool] = True
+    negative_ack_returns: ClassVar[bool] = True
+    closing_returns: ClassVar[bool] = False
+    frame_limit: ClassVar[int] = 4 * 1024 * 1024
+
+    def capabilities(self) -> Capabilities:
+        """Return what RabbitMQ can do over STOMP."""
+        replay = "sends are replayed, then acknowledgements follow: a crash between repeats messages, it loses none"
+        tx = (
+            emulated(replay)
+            if "tx" in self.options.emulate
+            else none("the broker replays transactions one message after the other", emulate="tx")
+        )
+        return Capabilities(
+            provider="stomp",
+            broker=self.name,
+            version=self.version,
+            transactions=tx,
+            transactions_atomic=none("acknowledgements follow the commit one by one"),
+            queue_selector=none("the broker has no selectors", emulate="queue-selector"),
+            topic_selector=none("the broker has no selectors"),
+            no_local=none("the broker has no noLocal"),
+            durable_subscription=emulated("a named queue and a lock"),
+            shared_subscription=emulated("a named queue that goes with its last consumer"),
+            shared_durable_subscription=emulated("a named queue"),
+            unsubscribe=emulated("the subscription's queue is deleted"),
+            browser=none("browser:true consumes"),
+            temporary_queue=emulated("an exclusive queue"),
+            temporary_topic=emulated("a topic with a unique name"),
+            delivery_delay=emulated("queues with a time to live that dead-letter into the destination"),
+            map_message=emulated("JSON for jmsapi clients"),
+            stream_message=emulated("JSON for jmsapi clients"),
+            object_message=emulated("bytes for others"),
+            plain_message=emulated("an empty body for others"),
+            client_id_exclusive=emulated("an exclusive lock queue"),
+            delivery_count_exact=none("only a flag says that a message came before; quorum queues count"),
+            priority_order=none("needs x-max-priority when the queue is declared: rabbit.queue_args"),
+            message_groups=none("the broker has none"),
+            receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
+            missing_queue_reported=none("the broker confirms what it cannot route"),
+            dead_letter=emulated("the queue's dead-letter exchange, if it has one"),
+            durable_exclusive=emulated("a lock queue"),
+            subscription_change_detected=emulated("within this process"),
+            unknown_subscription_reported=emulated("the queue is looked for on a connection of its own"),
+            expiry_in_broker=none("only at the head of a queue; checked locally as well"),
+            rollback_returns=False,
+            release_while_open=True,
+            unsettled_window=None,
+            max_message=self.max_frame,
+        )
+
+    def check(self, address: Address) -> None:
+        """Refuse what RabbitMQ's frames cannot name without loss."""
+        super().check(address)
+        if "%" in address.name or len(address.name.encode("utf-8", "replace")) > 255:
+            text = f"{address.name!r}: RabbitMQ's names have no '%' and at most 255 bytes"
+            raise ProviderError(ErrorKind.DESTINATION, text)
+
+    def destination(self, address: Address) -> str:
+        """Return the name with its prefix; a temporary queue is another connection's and must not be declared."""
+        name = address.name.replace("/", "%2F")
+        if address.kind is DestinationKind.QUEUE:
+            return f"/queue/{name}" if self.options.rabbit_declare else f"/amq/queue/{name}"
+        if address.kind is DestinationKind.TEMPORARY_QUEUE:
+            return f"/amq/queue/{name}"
+        return f"/topic/{name}"
+
+    def consume_from(self, address: Address) -> str:
+        """Return where to subscribe; a temporary queue is declared by that."""
+        if address.kind is DestinationKind.TEMPORARY_QUEUE:
+            return "/queue/" + address.name
+        return self.destination(address)
+
+    def reply_to(self, address: Address) -> Headers:
+        """Return JMSReplyTo as a bare queue name, and its kind for our own readers."""
+        mark = (_REPLY, f"{address.kind.value}:{address.name}")
+        return [mark] if address.kind.is_topic else [("reply-to", address.name), mark]
+
+    def read_reply_to(self, headers: Mapping[str, str]) -> Address | None:
+        """Return JMSReplyTo, with its kind if a client of ours sent it."""
+        mark = headers.get(_REPLY, "")
+        if mark[1:2] == ":" and mark[0] in "0123":
+            return Address(DestinationKind(int(mark[0])), mark[2:])
+        return super().read_reply_to(headers)
+
+    def read_address(self, text: str) -> Address | None:
+        """Read the forms the broker writes."""
+        for prefix, kind in (
+            (_REPLY_QUEUE, DestinationKind.QUEUE),
+            ("/queue/", DestinationKind.QUEUE),
+            ("/amq/queue/", DestinationKind.QUEUE),
+            ("/topic/", DestinationKind.TOPIC),
+        ):
+            if text.startswith(prefix):
+                return Address(kind, text[len(prefix) :].replace("%2F", "/"))
+        return Address(DestinationKind.QUEUE, text) if text else None
+
+    def read_destination(self, headers: Mapping[str, str], subscribed: Address) -> Address:
+        """Return JMSDestination; a wildcard subscription learns the name from the frame."""
+        if subscribed.kind is DestinationKind.TOPIC and ("*" in subscribed.name or "#" in subscribed.name):
+            return self.read_address(headers.get("destination", "")) or subscribed
+        return super().read_destination(headers, subscribed)
+
+    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+        """Return mode, times and group. ``persistent:false`` would declare another queue: never sent."""
+        headers: Headers = []
+        if envelope.delivery_mode == PERSISTENT:
+            headers.append(("persistent", "true"))
+        if envelope.message_id is not None:
+            headers.append(("amqp-message-id", envelope.message_id))
+        if envelope.timestamp:
+            headers.append(("timestamp", str(envelope.timestamp)))
+        if envelope.expiration:
+            left = max(envelope.expiration - now_ms, 1)
+            headers += [("expiration", str(left)), ("JMS_PY_exp", str(envelope.expiration))]
+        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
+        if group is not None:
+            headers.append(("JMS_PY_group", str(group)))
+        if position is not None:
+            headers.append(("JMS_PY_gseq", str(position)))
+        if envelope.destination.kind is DestinationKind.QUEUE:
+            headers += self.queue_arguments()
+        return headers
+
+    def queue_arguments(self) -> Headers:
+        """Return the arguments of a declared queue; they must be the same on SEND and SUBSCRIBE."""
+        pairs = [item.partition(":") for item in self.options.rabbit_queue_args.split(";") if item.strip()]
+        return [(name.strip(), value.strip()) for name, _, value in pairs] if self.options.rabbit_declare else []
+
+    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+        """Return the length always, and a content type by which AMQP 1.0 readers know texts."""
+        length = ("content-length", str(len(body)))
+        return [("content-type", "text/plain"), length] if kind is MessageKind.TEXT else [length]
+
+    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
+        """Return the window and what declares the queue."""
+        unbounded = spec.deferred_acks and spec.address.kind.is_topic
+        headers: Headers = [("prefetch-count", "0" if unbounded else str(max(window, 1)))]
+        if spec.address.kind is DestinationKind.TEMPORARY_QUEUE:
+            headers += [("exclusive", "true"), ("durable", "false"), ("auto-delete", "true")]
+        elif spec.address.kind is DestinationKind.QUEUE:
+            headers += self.queue_arguments()
+        return headers
+
+    def delivery_count(self, frame: Frame) -> int:
+        """Return a quorum queue's count, else what the flag tells."""
+        count = frame.find(_COUNT)
+        return int(count) + 1 if count is not None and count.isdecimal() else super().delivery_count(frame)
+
+    def read_group(self, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """Return our own copies."""
+        return headers.get("JMS_PY_group"), headers.get("JMS_PY_gseq")
+
+    def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
+        """Return the times; the broker's expiration is relative, so ours is its own header."""
+        return number(headers, "timestamp"), number(headers, "JMS_PY_exp"), number(headers, "JMS_PY_due")
+
+    def native_message_id(self, headers: Mapping[str, str]) -> str | None:
+        """Return the sender's id, else the broker's."""
+        return headers.get("amqp-message-id") or headers.get("message-id")

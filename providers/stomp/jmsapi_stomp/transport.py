@@ -1,0 +1,262 @@
+"""stomp.py's transport and connection, with frames cut and joined by us.
+
+What stomp.py does here: CONNECT and DISCONNECT of STOMP 1.2, protocol versions, its connection's state. What we do in its
+place, and why:
+
+- one I/O thread serves all sockets of a connection, so that a slow listener or a long decode never stops heart-beats;
+- sends are queued and joined, one write a wake-up; stomp.py writes each frame by itself;
+- an end of stream over TLS ends the link: stomp.py 9.0.0 takes it for "nothing yet" and spins
+  (``test_an_end_of_stream_over_tls_is_noticed``);
+- the TLS context is ours: stomp.py cannot check the chain without the host name, and falls back to plain text when it
+  looks the host up under another name;
+- the reason of a failed connect is kept; stomp.py logs it and raises an empty ``ConnectFailedException``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi_stomp._stompy import BaseConnection, Connection12, Protocol12, Transport
+from jmsapi_stomp.errors import connect_error
+from jmsapi_stomp.frames import Frame, FrameCutter
+from jmsapi_stomp.loop import IoLoop
+
+__all__ = ["StompConnection", "StompTransport", "Wire"]
+
+_READ: Final = 1 << 18
+_JOIN: Final = 1 << 18
+_TURNS: Final = 8
+
+
+class Wire(Protocol):
+    """Who is told what a transport reads and writes. All on the I/O thread."""
+
+    def on_frames(self, frames: list[Frame]) -> None:
+        """Take what one read brought."""
+
+    def on_alive(self) -> None:
+        """Take note that the peer said something, if only a heart-beat."""
+
+    def on_written(self, total: int) -> None:
+        """Take note of how many queued pieces have left by now."""
+
+    def on_end(self, cause: ProviderError) -> None:
+        """Take note that the stream has ended or broken. Said once."""
+
+
+class _Frame(Protocol):
+    cmd: str
+    headers: Mapping[str, object]
+
+
+class StompTransport(Transport):
+    """A stomp.py transport whose socket is served by our loop.
+
+    Args:
+        loop: Serves the socket.
+        wire: Is told what comes.
+        address: Host and port.
+        tls: None for plain TCP.
+        timeout: Seconds, for connecting and the TLS handshake.
+        limit: Bytes, the largest frame taken.
+    """
+
+    def __init__(
+        self,
+        loop: IoLoop,
+        wire: Wire,
+        address: tuple[str, int],
+        *,
+        tls: Callable[[], ssl.SSLContext] | None,
+        timeout: float,
+        limit: int,
+        vhost: str | None,
+    ) -> None:
+        super().__init__(
+            [address],
+            prefer_localhost=False,
+            try_loopback_connect=False,
+            reconnect_attempts_max=1,
+            vhost=vhost,
+            auto_decode=False,
+        )
+        self._loop = loop
+        self._wire = wire
+        self._address = address
+        self._tls = tls
+        self._timeout = timeout
+        self._cutter = FrameCutter(limit)
+        self._queue: deque[bytes] = deque()
+        self._joined = b""
+        self._offset = 0
+        self._count = 0
+        self._written = 0
+        self.queued = 0
+        """Pieces queued so far."""
+
+    def start(self) -> None:
+        """Connect, blocking, and have the loop serve the socket. Any thread."""
+        self.running = True
+        self.attempt_connection()
+        if self._loop.inside:
+            self._serve()
+        else:
+            self._loop.post(self._serve)
+
+    def _serve(self) -> None:
+        if self.socket is not None:
+            self._loop.add(self, self.socket)
+
+    def attempt_connection(self) -> None:
+        """Connect and shake hands, once.
+
+        Raises:
+            ProviderError: CONNECTION or SECURITY, with the reason.
+        """
+        sock: socket.socket | None = None
+        try:
+            sock = socket.create_connection(self._address, self._timeout)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                sock = self._tls().wrap_socket(sock, server_hostname=self._address[0])
+            sock.setblocking(False)
+        except (OSError, ValueError) as cause:
+            if sock is not None:
+                sock.close()
+            raise connect_error(self._address, cause) from cause
+        self.socket = sock
+        self.current_host_and_port = self._address
+
+    def transmit(self, frame: _Frame) -> None:
+        """Queue a frame that stomp.py made; its headers are escaped already."""
+        lines = "".join([f"{name}:{value}\n" for name, value in frame.headers.items() if value is not None])
+        self.send(f"{frame.cmd}\n{lines}\n\0".encode())
+
+    def send(self, encoded_frame: bytes) -> None:
+        """Queue one encoded frame. Any thread; the loop writes it at the end of its turn."""
+        if self._loop.inside:
+            self._queue.append(encoded_frame)
+            self.queued += 1
+        else:
+            self._loop.post(self.send, encoded_frame)
+
+    def stop(self) -> None:
+        """Return at once: stomp.py would wait for a thread that is not there."""
+
+    def on_readable(self) -> bool:
+        """Read all there is, or as much as one turn allows."""
+        sock = self.socket
+        if sock is None:
+            return False
+        for _ in range(_TURNS):
+            try:
+                data = sock.recv(_READ)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return False
+            except OSError as cause:
+                self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
+                return False
+            if not data:
+                self._end(ErrorKind.CONNECTION, f"the broker at {self._name} closed the connection")
+                return False
+            self._wire.on_alive()
+            try:
+                frames = self._cutter.feed(data)
+            except ProviderError as fault:
+                self._end(fault.kind, fault.message)
+                return False
+            if frames:
+                self._wire.on_frames(frames)
+            if self.socket is None:
+                return False
+            if len(data) < _READ and self._tls is None:
+                return False
+        return True
+
+    def flush(self) -> bool:
+        """Join what is queued and write it; True when the socket is full."""
+        queue = self._queue
+        while self.socket is not None and (self._joined or queue):
+            if not self._joined:
+                self._join()
+            try:
+                sent = self.socket.send(memoryview(self._joined)[self._offset :] if self._offset else self._joined)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return True
+            except OSError as cause:
+                self._broken(cause)
+                return False
+            self._offset += sent
+            if self._offset < len(self._joined):
+                return True
+            self._joined = b""
+            self._offset = 0
+            self._written += self._count
+            self._wire.on_written(self._written)
+        return False
+
+    def _join(self) -> None:
+        queue = self._queue
+        if len(queue) == 1:
+            self._joined = queue.popleft()
+            self._count = 1
+            return
+        pieces: list[bytes] = []
+        size = 0
+        while queue and size < _JOIN:
+            piece = queue.popleft()
+            pieces.append(piece)
+            size += len(piece)
+        self._joined = b"".join(pieces)
+        self._count = len(pieces)
+
+    def _broken(self, cause: OSError) -> None:
+        """Read what the broker said before it closed: its ERROR is the better reason."""
+        self.on_readable()
+        if self.socket is not None:
+            self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything queued has been written."""
+        return not self._queue and not self._joined
+
+    @property
+    def _name(self) -> str:
+        return f"{self._address[0]}:{self._address[1]}"
+
+    def _end(self, kind: ErrorKind, text: str) -> None:
+        self.disconnect_socket()
+        self._wire.on_end(ProviderError(kind, text, fatal=True))
+
+    def disconnect_socket(self) -> None:
+        """Close the socket. I/O thread only."""
+        sock, self.socket = self.socket, None
+        self.running = False
+        self.current_host_and_port = None
+        self.set_connected(False)
+        if sock is not None:
+            self._loop.drop(self)
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        self._queue.clear()
+        self._joined = b""
+
+
+class StompConnection(Connection12):
+    """A stomp.py STOMP 1.2 connection over our transport; heart-beats are the link's."""
+
+    def __init__(self, transport: StompTransport) -> None:
+        BaseConnection.__init__(self, transport)
+        Protocol12.__init__(self, transport, heartbeats=(0, 0), auto_content_length=False)
+
+
+def _reason(cause: OSError) -> str:
+    return cause.strerror or str(cause) or type(cause).__name__
