@@ -120,9 +120,7 @@ def _ids(options: argparse.Namespace, console: Console) -> int:
         print_requirement(one, tested.get(one.id, []), console)
         return 0
     chosen = [
-        one
-        for one in pick(load(), options.group)
-        if options.level in (None, one.level) and options.scope in (None, one.scope)
+        one for one in pick(load(), options.group) if options.level in (None, one.level) and options.scope in (None, one.scope)
     ]
     found = [one for one in chosen if not options.without_test or one.id not in tested]
     print_without_test(found, len(chosen), console)

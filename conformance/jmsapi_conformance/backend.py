@@ -38,8 +38,8 @@ class Backend:
         return self._url
 
     def factory(self, **options: object) -> ConnectionFactory:
-        """Return a new factory; options are those of ``jmsapi.connection_factory``."""
-        return jmsapi.connection_factory(self._url, **options)
+        """Return a new factory; options are those of ``jmsapi.connection_factory``. The seam's contract is asserted."""
+        return jmsapi.connection_factory(self._url, **{"checked": True, **options})
 
     @cached_property
     def capabilities(self) -> Capabilities:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,7 @@ __all__ = [
     "connect",
     "connection",
     "context",
+    "contract",
     "factory",
     "names",
     "other_session",
@@ -33,6 +35,28 @@ __all__ = [
     "session",
     "topic",
 ]
+
+
+@pytest.fixture(autouse=True)
+def contract() -> Iterator[None]:
+    """Fail the test when core or provider broke the contract between them."""
+    broken = _Broken()
+    logger = logging.getLogger("jmsapi.contract")
+    logger.addHandler(broken)
+    try:
+        yield
+    finally:
+        logger.removeHandler(broken)
+    assert not broken.words, "\n".join(broken.words)
+
+
+class _Broken(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.words.append(record.getMessage())
 
 
 class Names:

@@ -66,9 +66,7 @@ class Certify:
         marks: Put on every test, such as ``pytest.mark.broker``.
     """
 
-    def __init__(
-        self, url: str | None = None, *, fixture: str | None = None, marks: Iterable[pytest.MarkDecorator] = ()
-    ) -> None:
+    def __init__(self, url: str | None = None, *, fixture: str | None = None, marks: Iterable[pytest.MarkDecorator] = ()) -> None:
         if (url is None) == (fixture is None):
             raise ValueError("give a URL or the name of a fixture")
         self.url, self.fixture, self.marks = url, fixture, tuple(marks)

@@ -46,9 +46,7 @@ def test_commit_on_a_context_that_is_not_transacted_is_illegal(context: JMSConte
     ],
     ids=["create_producer", "create_consumer", "create_text_message", "recover"],
 )
-def test_a_call_on_a_closed_session_is_illegal(
-    session: Session, queue: Queue, call: Callable[[Session, Queue], object]
-) -> None:
+def test_a_call_on_a_closed_session_is_illegal(session: Session, queue: Queue, call: Callable[[Session, Queue], object]) -> None:
     session.close()
     with pytest.raises(IllegalStateException):
         call(session, queue)
