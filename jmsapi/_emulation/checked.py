@@ -167,9 +167,8 @@ class Checked:
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         """After a rollback the tags of the transaction may be settled again."""
         self._calling("end")
-        return self._watched(
-            "end", self._provider.end(tx, commit=commit), lambda _: self._ended(tx, commit), self._ended_badly(tx)
-        )
+        ended = self._provider.end(tx, commit=commit)
+        return self._watched("end", ended, lambda _: self._ended(tx, commit), lambda: self._ended(tx, False))
 
     def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
         """Check that there are temporary destinations."""
