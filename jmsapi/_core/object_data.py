@@ -29,7 +29,7 @@ import math
 import uuid
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Final, NoReturn, TypeVar, overload
+from typing import Any, Final, NoReturn, TypeVar, cast, overload
 
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short
@@ -128,7 +128,7 @@ def dump(value: object) -> bytes:
 def _packed(value: Any, depth: int) -> Any:
     if depth > _DEEPEST:
         raise NotData(f"the object is nested more than {_DEEPEST} levels deep, or is part of itself")
-    kind: Any = type(value)
+    kind = type(cast(object, value))
     if kind is str or value is None or kind is bool:
         return value
     if kind is int:
