@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def contract() -> Iterator[None]:
     """Fail the test when core or provider broke the contract between them."""
     broken = _Broken()

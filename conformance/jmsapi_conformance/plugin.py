@@ -79,7 +79,7 @@ class SuiteModule(pytest.Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.add_marker(pytest.mark.usefixtures("applicable"))
+        self.add_marker(pytest.mark.usefixtures("applicable", "contract"))
 
 
 class SuiteNode(pytest.Collector):
