@@ -55,6 +55,7 @@ class ConsumerImpl(MessageConsumer):
         self.handle: Handle = self._link.call(
             lambda: self._link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}"
         )
+        self._settle = self._link.provider.settle
         self._link.attach(self.handle, self)
 
     def open(self) -> None:
@@ -153,17 +154,16 @@ class ConsumerImpl(MessageConsumer):
         """
         if timeout_ms is not None and not timeout_ms >= 0:
             raise IllegalArgumentException(f"a receive timeout is not negative, this one is {timeout_ms}")
-        deadline = Deadline(timeout_ms or None)
         if self._prefetch:
-            return self._take(deadline, finish)
+            return self._take(timeout_ms or None, finish)
         self._ask_for_one()
-        return self._take(deadline, finish) or self._drained(finish)
+        return self._take(timeout_ms or None, finish) or self._drained(finish)
 
     def pull_no_wait(self, *, finish: bool) -> Entry | None:
         """Take an entry that is here, or that the broker has at hand; see ``pull``."""
         if not self._prefetch:
             self._ask_for_one()
-        entry = self._take(Deadline(0), finish) or self._drained(finish)
+        entry = self._take(0, finish) or self._drained(finish)
         if self._prefetch:
             self._top_up()
         return entry
@@ -175,14 +175,16 @@ class ConsumerImpl(MessageConsumer):
         self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
         with self.session.lock:
             self._credit = 0
-        return self._take(Deadline(0), finish)
+        return self._take(0, finish)
 
-    def _take(self, deadline: Deadline, finish: bool) -> Entry | None:
+    def _take(self, timeout_ms: float | None, finish: bool) -> Entry | None:
+        deadline: Deadline | None = None
         session, inbox = self.session, self.inbox
         ledger, lock = session.ledger, session.lock
         while True:
             with lock:
                 if not (inbox.buffer and session.flowing) or self.closed or session.listening:
+                    deadline = deadline or Deadline(timeout_ms)
                     self._await(deadline)
                 entry = ledger.take(inbox) if session.flowing and not self.closed else None
                 if entry is None:
@@ -270,8 +272,11 @@ class ConsumerImpl(MessageConsumer):
             self.session.carry_out(plan)
 
     def _accepted(self, entry: Entry) -> None:
-        self._link.settle((entry.delivery.tag,), Outcome.ACCEPTED)
         session = self.session
+        try:
+            self._settle((entry.delivery.tag,), Outcome.ACCEPTED)
+        except ProviderError as error:
+            _log.debug("an acknowledgement was not taken, so the message will come again: %s", error)
         with session.lock:
             idle = session.ledger.left(entry)
         if idle:

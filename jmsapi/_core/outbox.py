@@ -62,6 +62,8 @@ class Outbox:
         self._orphan = orphan
         self._name = name
         self._unanswered = 0
+        self._watched = 0
+        """Threads that wait for quiet, or for one answer."""
         self._order: deque[Ticket] = deque()
         """Asynchronous sends whose listener has not been called, in the order of sending."""
         self._thread: threading.Thread | None = None
@@ -95,14 +97,16 @@ class Outbox:
             ticket.error = error
             ticket.done = True
             self._unanswered -= 1
-            orphaned = error is not None and not ticket.awaited and ticket.listener is None
+            if self._watched or ticket.listener is not None:
+                self._changed.notify_all()
+            if error is None:
+                return
+            orphaned = not ticket.awaited and ticket.listener is None
             if orphaned and self.transacted:
                 # The commit is the caller that hears of it.
                 self._failure = self._failure or error
                 orphaned = False
-            if ticket.awaited or ticket.listener is not None or not self._unanswered:
-                self._changed.notify_all()
-        if orphaned and error is not None:
+        if orphaned:
             self._orphan(jms_error(error, "send a message"))
 
     def wait_for(self, ticket: Ticket, timeout: float) -> None:
@@ -113,7 +117,7 @@ class Outbox:
         """
         if not ticket.done:
             with self._lock:
-                self._changed.wait_for(lambda: ticket.done, timeout)
+                self._wait(lambda: ticket.done, timeout)
                 if not ticket.done:
                     ticket.awaited = False
                     raise JMSException(
@@ -137,7 +141,7 @@ class Outbox:
     def quiet(self, deadline: Deadline) -> bool:
         """Wait until every send is answered and every completion listener has returned; False when time is up."""
         with self._lock:
-            return self._changed.wait_for(self._is_quiet, deadline.remaining())
+            return self._wait(self._is_quiet, deadline.remaining())
 
     def close(self, deadline: Deadline) -> bool:
         """Wait for what is under way, fail the rest, end the thread; False when a listener is still running.
@@ -160,6 +164,13 @@ class Outbox:
             return orderly
         thread.join(max(1.0, deadline.remaining() or 0.0))
         return orderly and not thread.is_alive()
+
+    def _wait(self, over: Callable[[], bool], timeout: float | None) -> bool:
+        self._watched += 1
+        try:
+            return self._changed.wait_for(over, timeout)
+        finally:
+            self._watched -= 1
 
     def _is_quiet(self) -> bool:
         return not self._unanswered and not self._order and self._running is None
