@@ -1,0 +1,20 @@
+"""A short storm in every run; ``make stress`` has the long one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+_spec = importlib.util.spec_from_file_location("core_stress", Path(__file__).with_name("core_stress.py"))
+assert _spec is not None
+assert _spec.loader is not None
+core_stress = importlib.util.module_from_spec(_spec)
+sys.modules["core_stress"] = core_stress
+_spec.loader.exec_module(core_stress)
+
+
+def test_random_close_stop_recover_and_rollback_lose_and_double_nothing() -> None:
+    tally = core_stress.stress(seconds=3, sessions=16, parts=8, seed=20260101)
+    assert tally.faults == []
+    assert sum(tally.sent.values()) > 500
