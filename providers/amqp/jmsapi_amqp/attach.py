@@ -101,6 +101,7 @@ async def attach_receiver(connection: Connection, session: WireSession, source: 
     link.has_selector = source.selector is not None
     link.keeps = source.durable
     link.browse = source.browse
+    link.window = connection.book.credit_window
     link.may_be_null = source.address is None
     await _attach(connection, link, pointer)
     return link

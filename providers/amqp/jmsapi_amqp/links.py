@@ -238,24 +238,42 @@ class ReceiverLink(_Link):
         self.batch: list[Delivery] = []
         self.unsettled: set[int] = set()
         self.draining: list[Promise[None]] = []
+        self.window: int | None = None
+        """The most credit given to the broker at one time; the rest is kept back and follows as deliveries come."""
+        self._kept = 0
         self.raw_sink: Callable[[bytes], None] | None = None
         """Takes the bytes instead of the core (RabbitMQ's management)."""
         self._parts: list[bytes] = []
 
     def grant(self, credit: int) -> None:
         """Allow more deliveries."""
-        if self.pointer is not None and credit > 0:
-            engine.link_flow(self.pointer, credit)
+        pointer = self.pointer
+        if pointer is None or credit <= 0:
+            return
+        if self.window is None:
+            engine.link_flow(pointer, credit)
+        else:
+            self._kept += credit
+            self._top_up(pointer, self.window)
+
+    def _top_up(self, pointer: Pointer, window: int) -> None:
+        """Give of what was kept back, once half of the window is used."""
+        outstanding = engine.link_credit(pointer)
+        if self._kept and outstanding <= window // 2 and not self.draining:
+            given = min(self._kept, window - outstanding)
+            self._kept -= given
+            engine.link_flow(pointer, given)
 
     def drain(self) -> Promise[None]:
         """Take all credit back; kept when the peer has said that nothing more comes."""
         promise: Promise[None] = Promise()
         pointer = self.pointer
-        if pointer is None or engine.link_credit(pointer) <= 0:
+        if pointer is None or engine.link_credit(pointer) + self._kept <= 0:
             promise.keep(None)
             return promise
         if not self.draining:
-            engine.link_drain(pointer, 0)
+            engine.link_drain(pointer, self._kept)
+            self._kept = 0
         self.draining.append(promise)
         return promise
 
@@ -307,6 +325,8 @@ class ReceiverLink(_Link):
             self.batch.append(Delivery(AmqpTag(number), envelope, count))
         if self.batch:
             connection.filled.add(self)
+        if self._kept and self.window is not None:
+            self._top_up(pointer, self.window)
         if self.draining:
             self.flowed()
 

@@ -46,7 +46,8 @@ class Broker:
     null_body = b""
     sends_user_id = True
     acquirer_tells = False
-    link_per_session = False
+    credit_window: int | None = None
+    """The most credit a consumer's link is given at one time."""
 
     def __init__(self, options: AmqpOptions, properties: dict[str, object], offered: tuple[str, ...]) -> None:
         self.options = options
