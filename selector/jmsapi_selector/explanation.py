@@ -8,7 +8,7 @@ from jmsapi_selector.compiler import Compiled, Condition, as_condition, compile_
 from jmsapi_selector.nodes import And, Boolean, Identifier, Node, Not, Number, Or, Span, String, fold
 from jmsapi_selector.text import quoted
 from jmsapi_selector.truth import Truth
-from jmsapi_selector.values import NOTHING, Getter, type_name, typed
+from jmsapi_selector.values import NOTHING, Getter, kind_name, type_name
 
 __all__ = ["Explanation", "explain"]
 
@@ -98,8 +98,8 @@ class _Explainer:
             kind = type_name(value)
         else:
             found = None if isinstance(compiled, Condition) else compiled.read(self._get)
+            kind = "null" if found is None else kind_name(found[0])
             value = None if found is None or found is NOTHING else found[1]
-            kind = "other" if found is NOTHING else type_name(typed(value) and value)
         return Explanation(self._source(node), node.span, value, kind, part.parts)
 
     def _source(self, node: Node) -> str:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from jmsapi_selector.java_numbers import NumberKind, integer_kind
 
-__all__ = ["Getter", "Kind", "SelectorValues", "Typed", "Value", "getter", "number_type", "type_name", "typed"]
+__all__ = ["Getter", "Kind", "SelectorValues", "Typed", "Value", "getter", "kind_name", "type_name", "typed"]
 
 Value = bool | int | float | str | None
 Getter = Callable[[str], object]
@@ -105,18 +105,15 @@ def typed(value: object) -> Typed | None:
     return kind, value
 
 
-def number_type(kind: NumberKind) -> str:
-    """Give Java's name of a numeric type."""
-    return kind.name.lower()
+def kind_name(kind: NumberKind | Kind) -> str:
+    """Give Java's name of a type; "other" for a value of none."""
+    return kind.name.lower() if isinstance(kind, NumberKind) else kind.value
 
 
 def type_name(value: object) -> str:
-    """Name the Java type of a value, for people."""
+    """Name the Java type of a value as it was set, for people; "null" for NULL."""
     name = getattr(type(value), "jms_type", None)
     if isinstance(name, str):
         return name
     known = typed(value)
-    if known is None:
-        return "null"
-    kind = known[0]
-    return number_type(kind) if isinstance(kind, NumberKind) else kind.value
+    return "null" if known is None else kind_name(known[0])
