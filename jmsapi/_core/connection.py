@@ -12,6 +12,7 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
+from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import AUTO, TRANSACTED
 from jmsapi._core.link import Link
@@ -116,11 +117,9 @@ class ConnectionImpl(Connection):
         self.touch()
         session = kind(self, _mode(mode, acknowledge_mode, transacted), next(self._numbers))
         with self._guard:
-            closing = self._closing
-            if not closing:
-                self._sessions[session] = None
+            self._sessions[session] = None
             session.set_flowing(self._started)
-        if closing:
+        if self._closing and not self.in_listener:
             session.close()
             self.check_open()
         return session
@@ -273,10 +272,17 @@ class ConnectionImpl(Connection):
     # ---- closing --------------------------------------------------------------------------------------------------
     def check_open(self) -> None:
         """Raise IllegalStateException when the connection is closed, JMSException when its link is lost."""
-        if self._closing and not any(session.dispatcher.is_own_thread for session in self.sessions()):
+        if self._closing and not self.in_listener:
             raise IllegalStateException("the connection is closed", "closed")
         if self.link.lost is not None:
             raise jms_error(self.link.lost, "the connection is lost") from self.link.lost
+
+    @property
+    def in_listener(self) -> bool:
+        """Whether the connection is closing and the calling thread runs one of its listeners, which keeps all services."""
+        return self._closing and any(
+            session.dispatcher.is_own_thread or session.outbox.in_listener for session in self.sessions()
+        )
 
     def close(self) -> None:
         """Close the connection and all that was made from it; see Connection."""
@@ -293,7 +299,9 @@ class ConnectionImpl(Connection):
         try:
             begun = [session for session in self.sessions() if session.begin_close()]
             for session in begun:
-                session.shut(deadline)
+                quiesce(session, deadline)
+            for session in begun:
+                shut(session, deadline)
             for session in self.sessions():
                 session.close()
             self.link.close(max(1.0, deadline.remaining() or 0.0))

@@ -279,6 +279,9 @@ class ConsumerImpl(MessageConsumer):
             _log.debug("an acknowledgement was not taken, so the message will come again: %s", error)
         with session.lock:
             idle = session.ledger.left(entry)
+            if not session.flowing:
+                # Who stops or closes waits for this.
+                session.changed.notify_all()
         if idle:
             session.release(self.inbox)
 

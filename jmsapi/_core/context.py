@@ -140,6 +140,7 @@ class JMSContextImpl(JMSContext):
         """Create a context on the same connection; see JMSContext."""
         mode = _checked(session_mode)
         self.connection.check_open()
+        self.connection.touch()
         if mode == TRANSACTED:
             self.connection.link.require("transactions", "a transacted context")
         return JMSContextImpl(self._shared, mode)
@@ -296,6 +297,7 @@ class JMSContextImpl(JMSContext):
         from jmsapi._core.context_producer import JMSProducerImpl
 
         self.connection.check_open()
+        self.connection.touch()
         return JMSProducerImpl(self)
 
     @runtime

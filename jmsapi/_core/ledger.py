@@ -250,12 +250,17 @@ class Ledger:
         self._release_buffer(inbox, plan)
         return plan
 
-    def close(self, inboxes: Sequence[Inbox]) -> Plan:
-        """Close the session: accept DUPS_OK's batch, release what waits, fail what was delivered."""
+    def close(self, inboxes: Sequence[Inbox], *, broker_returns: bool = False) -> Plan:
+        """Close the session: accept DUPS_OK's batch, release what waits, fail what was delivered.
+
+        Args:
+            inboxes: All of the session.
+            broker_returns: See ``rolled_back``.
+        """
         plan = self.flush() or Plan()
         for entry in list(self._delivered):
             # Handed out here more often than the broker knows, or not: it was seen either way.
-            self._settle(entry, plan.failed, plan)
+            self._settle(entry, [] if entry.enlisted and broker_returns else plan.failed, plan)
         for inbox in inboxes:
             inbox.closed = True
             self._release_buffer(inbox, plan)

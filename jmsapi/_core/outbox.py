@@ -72,14 +72,17 @@ class Outbox:
         self._failure: Exception | None = None
         self.transacted = False
 
-    def register(self, ticket: Ticket) -> None:
-        """Take note of a send that is about to be made. With the session's lock held."""
+    def register(self, ticket: Ticket) -> bool:
+        """Take note of a send that is about to be made; False when it comes too late. With the session's lock held."""
+        if self._stopping:
+            return False
         self._unanswered += 1
         if ticket.listener is not None:
             self._order.append(ticket)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._complete, name=self._name, daemon=True)
                 self._thread.start()
+        return True
 
     def withdraw(self, ticket: Ticket) -> None:
         """Forget a send that the provider refused in the call itself (4.6.2.2-1: neither callback then)."""

@@ -11,6 +11,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.creators import Creators
 from jmsapi._core.dispatch import Dispatcher
 from jmsapi._core.errors_map import jms_error
@@ -21,7 +22,7 @@ from jmsapi._core.transaction import LocalTransaction, NoTransaction
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import CompletionListener, Message
 from jmsapi.errors import IllegalStateException, JMSException, TransactionRolledBackException
-from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope, ProviderError
+from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -65,7 +66,7 @@ class SessionImpl(Creators):
         self.producers: dict[ProducerImpl, None] = {}
         self.browsers: dict[BrowserImpl, None] = {}
         self._ids = itertools.count(1)
-        name = f"jmsapi-{self.link.number}-session-{number}"
+        self.name = name = f"jmsapi-{self.link.number}-session-{number}"
         self._id_prefix = f"ID:{connection.identity}:{number}:"
         self.dispatcher = Dispatcher(self, self.changed, name)
         self.outbox = Outbox(self.lock, self.changed, connection.report, f"{name}-completion")
@@ -75,7 +76,7 @@ class SessionImpl(Creators):
         self.handle: Handle = self.link.call(
             lambda: self.link.provider.open_session(transacted=mode == TRANSACTED), "create a session"
         )
-        self._transaction = LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
+        self.transaction = LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
 
     # ---- state ----------------------------------------------------------------------------------------------------
     def check_open(self) -> None:
@@ -90,7 +91,7 @@ class SessionImpl(Creators):
 
     @property
     def _in_listener(self) -> bool:
-        return self.dispatcher.is_own_thread or self.outbox.in_listener
+        return self.dispatcher.is_own_thread or self.outbox.in_listener or self.connection.in_listener
 
     @property
     def transacted(self) -> bool:
@@ -110,10 +111,15 @@ class SessionImpl(Creators):
             self.flowing = flowing and not self.closing
             self.changed.notify_all()
 
+    @property
+    def in_hand(self) -> int:
+        """How many deliveries are taken from an inbox and on their way to the application or back. With the lock held."""
+        return sum(inbox.unsettled for inbox in self.consumers) - self.ledger.unsettled
+
     def wait_paused(self, deadline: Deadline) -> bool:
-        """Wait until no listener runs; False when time is up."""
+        """Wait until no listener runs and no receive has a message in hand; False when time is up."""
         with self.lock:
-            return self.dispatcher.idle(deadline)
+            return self.dispatcher.idle(deadline) and self.changed.wait_for(lambda: not self.in_hand, deadline.remaining())
 
     # ---- messages -------------------------------------------------------------------------------------------------
     def message(self, entry: Entry) -> MessageImpl:
@@ -157,6 +163,8 @@ class SessionImpl(Creators):
             idle = self.ledger.carried_out(plan)
             for consumer in self.listening:
                 self.dispatcher.offer(consumer)
+            if not self.flowing:
+                self.changed.notify_all()
         for inbox in idle:
             self.release(inbox)
         if wait is not None:
@@ -179,7 +187,7 @@ class SessionImpl(Creators):
         """Accept what is held under the running transaction now, since the broker stops at a window of unsettled ones."""
         with self.lock:
             tags = self.ledger.enlist()
-        tx = self._transaction.handle()
+        tx = self.transaction.handle()
         if tags:
             self.link.ask(lambda: self.link.provider.settle(tags, Outcome.ACCEPTED, tx))
 
@@ -236,12 +244,12 @@ class SessionImpl(Creators):
     def _check_transacted(self, asked: str) -> LocalTransaction:
         if self.closed or (self.closing and not self._in_listener):
             raise IllegalStateException(f"{asked}: the session is closed", "closed")
-        if isinstance(self._transaction, NoTransaction):
+        if isinstance(self.transaction, NoTransaction):
             raise IllegalStateException(f"{asked}: the session is not transacted, its mode is {MODES[self.mode]}")
         if self.outbox.in_listener:
             raise IllegalStateException(f"{asked}: a completion listener may not end the transaction of its own session")
         self.check_open()
-        return self._transaction
+        return self.transaction
 
     def _await_sends(self, asked: str) -> None:
         timeout_ms = self.link.options.send_timeout_ms
@@ -259,7 +267,7 @@ class SessionImpl(Creators):
         """
         link = self.link
         timeout = link.options.send_timeout_ms / 1000
-        tx = self._transaction.handle()
+        tx = self.transaction.handle()
         awaited = listener is None and tx is None and envelope.delivery_mode == PERSISTENT
         ticket = Ticket(self.outbox, message, listener, awaited)
         if not link.window.enter(timeout):
@@ -267,10 +275,13 @@ class SessionImpl(Creators):
                 f"send a message: {link.options.max_in_flight} sends are still unanswered after {timeout:.1f} s", "timeout"
             )
         with self.lock:
-            self.outbox.register(ticket)
+            registered = self.outbox.register(ticket)
+        if not registered:
+            link.window.leave()
+            raise IllegalStateException("send: the session is closed", "closed")
         try:
             link.provider.send(producer.handle, envelope, tx, ticket)
-        except ProviderError as error:
+        except Exception as error:
             link.window.leave()
             self.outbox.withdraw(ticket)
             raise jms_error(error, "send a message") from error
@@ -306,11 +317,13 @@ class SessionImpl(Creators):
 
     def close_producer(self, producer: ProducerImpl) -> None:
         """Close one producer: wait for what it sent and for its completion listeners (4.6.2.4-1)."""
-        if producer.closed or self.closing:
-            producer.closed = True
+        if producer.closed:
             return
         if self.outbox.in_listener:
             raise IllegalStateException("close: a completion listener may not close its own producer")
+        if self.closing:
+            producer.closed = True
+            return
         deadline = Deadline(self.link.options.close_timeout_ms)
         producer.closed = True
         if not self.outbox.quiet(deadline):
@@ -326,7 +339,8 @@ class SessionImpl(Creators):
         self.check_may_close("session")
         deadline = Deadline(self.link.options.close_timeout_ms)
         if self.begin_close():
-            self.shut(deadline)
+            quiesce(self, deadline)
+            shut(self, deadline)
         else:
             with self.lock:
                 self.changed.wait_for(lambda: self.closed, deadline.remaining())
@@ -347,55 +361,3 @@ class SessionImpl(Creators):
             self.flowing = False
             self.dispatcher.stop()
             return True
-
-    def shut(self, deadline: Deadline) -> None:
-        """Wait for what runs, roll back, give everything back to the provider. After ``begin_close``."""
-        orderly = self.outbox.close(deadline)
-        with self.lock:
-            orderly = self.dispatcher.idle(deadline) and orderly
-            orderly = (
-                self.changed.wait_for(lambda: not any(c.receiving for c in self.consumers.values()), deadline.remaining())
-                and orderly
-            )
-        orderly = self.dispatcher.join(deadline) and orderly
-        if not orderly:
-            _log.warning("close: a listener of session %s is still running; going on without it", self._id_prefix)
-        try:
-            self._transaction.abandon()
-        except JMSException as error:
-            if self.link.lost is None:
-                _log.warning("close: the open transaction could not be rolled back: %s", error)
-        with self.lock:
-            plan = self.ledger.close(list(self.consumers))
-            consumers = list(self.consumers.values())
-            self.consumers.clear()
-        futures = [
-            self.link.settle(tags, outcome)
-            for tags, outcome in (
-                (plan.accepted, Outcome.ACCEPTED),
-                (plan.released, Outcome.RELEASED),
-                (plan.failed, Outcome.FAILED),
-            )
-        ]
-        if self.link.lost is None:
-            provider = self.link.provider
-            handles = [c.handle for c in consumers] + [p.handle for p in self.producers] + [self.handle]
-            futures += [self.link.ask(lambda handle=handle: provider.release(handle)) for handle in handles]  # type: ignore[misc]
-        for future in futures:
-            if future is not None:
-                try:
-                    self.link.wait(future, "close a session", deadline.remaining() or 0.1)
-                except JMSException as error:
-                    if self.link.lost is None:
-                        _log.warning("close: %s", error)
-        for browser in self.browsers:
-            browser.closed = True
-        for producer in self.producers:
-            producer.closed = True
-        for consumer in consumers:
-            consumer.closed = True
-            self.link.detach(consumer.handle)
-        self.connection.forget(self)
-        with self.lock:
-            self.closed = True
-            self.changed.notify_all()
