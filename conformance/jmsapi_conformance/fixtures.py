@@ -20,6 +20,7 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.seam import Seam
 
 __all__ = [
     "Connect",
@@ -32,6 +33,7 @@ __all__ = [
     "names",
     "other_session",
     "queue",
+    "seam",
     "session",
     "topic",
 ]
@@ -187,6 +189,14 @@ def context(factory: ConnectionFactory, names: Names) -> Iterator[JMSContext]:
     """Give an AUTO_ACKNOWLEDGE context with a connection of its own."""
     with factory.create_context() as made:
         yield made
+
+
+@pytest.fixture
+def seam(backend: Backend, names: Names) -> Iterator[Seam]:
+    """Give a hand on the provider of further connections: to hold back answers, refuse sends, break the link, count calls."""
+    made = Seam(backend)
+    yield made
+    made.close()
 
 
 @pytest.fixture

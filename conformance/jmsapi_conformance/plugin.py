@@ -27,6 +27,7 @@ from jmsapi_conformance.fixtures import (
     names,
     other_session,
     queue,
+    seam,
     session,
     topic,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "names",
     "other_session",
     "queue",
+    "seam",
     "session",
     "topic",
 ]
