@@ -11,7 +11,6 @@ from jmsapi_amqp import engine
 from jmsapi_amqp.codec import Described, Symbol, encode_value
 from jmsapi_amqp.codec.types import ULong
 from jmsapi_amqp.engine import Pointer
-from jmsapi_amqp.errors import Cause, to_error
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ __all__ = ["Source", "Target", "attach_receiver", "attach_sender", "end_link", "
 _WINDOW: Final = 0x7FFF_0000
 """The session's window in bytes: link credit alone limits what comes."""
 _OUTCOMES: Final = engine.symbols(("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"))
+_PAIRED: Final = encode_value({Symbol("paired"): True})
 _SELECTOR: Final = ULong(0x0000_468C_0000_0004)
 
 
@@ -37,6 +37,8 @@ class Source:
     durable: bool = False
     copy: bool = False
     browse: bool = False
+    paired: bool = False
+    """One of a pair of links with one name, both settled as they go (RabbitMQ's management)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class Target:
     capabilities: tuple[str, ...] = ()
     dynamic: bool = False
     coordinator: bool = False
+    name: str = ""
+    """The link's name; a new one when empty."""
+    paired: bool = False
 
 
 def open_wire_session(connection: Connection) -> WireSession:
@@ -54,8 +59,7 @@ def open_wire_session(connection: Connection) -> WireSession:
     pointer = engine.new_session(connection.engine_connection)
     engine.session_set_incoming_capacity(pointer, _WINDOW)
     engine.session_open(pointer)
-    connection.serial += 1
-    session = WireSession(connection.serial, pointer)
+    session = WireSession(pointer)
     connection.sessions[pointer] = session
     return session
 
@@ -94,7 +98,9 @@ async def attach_receiver(connection: Connection, session: WireSession, source: 
         if source.selector is not None:
             entry = {Symbol("jms-selector"): Described(_SELECTOR, source.selector)}
             engine.write_data(engine.terminus_filter(terminus), encode_value(entry))
-    engine.link_set_snd_settle_mode(pointer, engine.SND_SETTLED if source.browse else engine.SND_UNSETTLED)
+    engine.link_set_snd_settle_mode(pointer, engine.SND_SETTLED if source.browse or source.paired else engine.SND_UNSETTLED)
+    if source.paired:
+        engine.write_data(engine.link_properties(pointer), _PAIRED)
     engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
     connection.serial += 1
     link = ReceiverLink(connection, connection.serial, pointer, session, asked, near)
@@ -114,7 +120,7 @@ async def attach_sender(connection: Connection, session: WireSession, target: Ta
         ProviderError: The broker refused it.
     """
     parent = _pointer(connection, session, asked)
-    pointer = engine.new_sender(parent, f"jmsapi:{'t' if target.dynamic else 's'}:{uuid4()}")
+    pointer = engine.new_sender(parent, target.name or f"jmsapi:{'t' if target.dynamic else 's'}:{uuid4()}")
     terminus = engine.link_target(pointer)
     if target.coordinator:
         engine.terminus_set_type(terminus, engine.TERMINUS_COORDINATOR)
@@ -127,10 +133,14 @@ async def attach_sender(connection: Connection, session: WireSession, target: Ta
         engine.terminus_set_address(terminus, target.address)
     if target.capabilities:
         engine.write_data(engine.terminus_capabilities(terminus), engine.symbols(target.capabilities))
-    engine.link_set_snd_settle_mode(pointer, engine.SND_UNSETTLED)
+    engine.link_set_snd_settle_mode(pointer, engine.SND_SETTLED if target.paired else engine.SND_UNSETTLED)
     engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
+    if target.paired:
+        engine.write_data(engine.link_properties(pointer), _PAIRED)
     connection.serial += 1
     link = SenderLink(connection, connection.serial, pointer, session, asked)
+    link.settles = target.paired
+    link.anonymous = target.address is None
     await _attach(connection, link, pointer)
     return link
 
@@ -179,8 +189,3 @@ def end_session(connection: Connection, session: WireSession) -> None:
         link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
     engine.session_close(pointer)
     connection.garbage.append((engine.session_free, pointer))
-
-
-def refusal(link: SenderLink | ReceiverLink, name: str, description: str) -> ProviderError:
-    """Return an error in the form of a broker's refusal, for what a broker forgets to refuse."""
-    return to_error(Cause(name, description), link.asked)

@@ -106,8 +106,8 @@ class Dispatch:
             self._ended(link, cause)
         engine.session_close(pointer)
         connection.garbage.append((engine.session_free, pointer))
-        if session.owner is not None:
-            connection.events.on_closed(session.owner, error)
+        for owner in session.owners:
+            connection.events.on_closed(owner, error)
 
     def _link_opened(self, event: Pointer) -> None:
         pointer = engine.event_link(event)

@@ -21,7 +21,7 @@ from jmsapi_amqp.tasks import Promise
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
 
-__all__ = ["AmqpTag", "Ask", "ReceiverLink", "SenderLink", "WireSession", "settle"]
+__all__ = ["AmqpTag", "Ask", "ReceiverLink", "Routed", "SenderLink", "WireSession", "settle"]
 
 SLICE: Final = 1 << 17
 """Bytes of one large message given to the engine at a time, so that other links get their turn between."""
@@ -48,15 +48,27 @@ class Ask(NamedTuple):
     failed: Callable[[ProviderError], None]
 
 
+class Routed:
+    """The token of a message that goes through a link for any destination, with the kind of its own."""
+
+    __slots__ = ("token", "topic")
+
+    def __init__(self, token: object, topic: bool) -> None:
+        self.token = token
+        self.topic = topic
+
+
 @dataclass(slots=True, eq=False)
 class WireSession:
     """One AMQP session and the links on it."""
 
-    number: int
     pointer: Pointer | None
+    users: int = 1
+    """Sessions of the application that share it."""
     opened: Promise[None] = field(default_factory=Promise[None])
     links: dict[int, SenderLink | ReceiverLink] = field(default_factory=dict[int, "SenderLink | ReceiverLink"])
-    owner: Handle | None = None
+    owners: list[Handle] = field(default_factory=list[Handle])
+    """The sessions of the application that hear when the broker ends it."""
 
 
 class _Link:
@@ -80,12 +92,15 @@ class _Link:
         """A peer without source or target is an answer, not a refusal."""
         self.leaving = False
         """We have asked for its end."""
+        self.on_end: Callable[[ProviderError], None] | None = None
 
     def end(self, error: ProviderError) -> None:
         """Forget the engine's link; nothing more will come of it."""
         self.pointer = None
         self.opened.fail(error)
         self.closed.keep(None)
+        if self.on_end is not None:
+            self.on_end(error)
 
 
 class SenderLink(_Link):
@@ -98,6 +113,9 @@ class SenderLink(_Link):
         self.unanswered: dict[Pointer, object] = {}
         self.topic: bool | None = None
         """Whether what is sent goes to a topic; None when each message says."""
+        self.anonymous = False
+        self.paused = 0
+        """How many things must be done before the next message may go."""
         self.settles = False
         """Sends are settled as they go: the peer never answers (RabbitMQ's management)."""
         self._serial = 0
@@ -109,7 +127,7 @@ class SenderLink(_Link):
         if pointer is None:
             self._answer(token, ProviderError(ErrorKind.CLOSED, f"{self.asked}: the producer is closed"))
             return
-        if self.waiting or self._large is not None or engine.link_credit(pointer) <= 0:
+        if self.paused or self.waiting or self._large is not None or engine.link_credit(pointer) <= 0:
             self.waiting.append((raw, state, token))
         else:
             self._put(pointer, raw, state, token)
@@ -117,7 +135,7 @@ class SenderLink(_Link):
     def pump(self) -> None:
         """Send what waits, as credit and the socket's backlog allow."""
         pointer = self.pointer
-        if pointer is None:
+        if pointer is None or self.paused:
             return
         if self._large is not None and not self._continue(pointer):
             return
@@ -182,11 +200,14 @@ class SenderLink(_Link):
             engine.delivery_settle(delivery)
             token.answered(state, data)
             return
-        error = None if state == engine.ACCEPTED else self._refusal(delivery, state)
+        topic = self.topic
+        if isinstance(token, Routed):
+            topic, token = token.topic, token.token
+        error = None if state == engine.ACCEPTED else self._refusal(delivery, state, topic=topic)
         engine.delivery_settle(delivery)
         self._answer(token, error)
 
-    def _refusal(self, delivery: Pointer, state: int) -> ProviderError | None:
+    def _refusal(self, delivery: Pointer, state: int, *, topic: bool | None) -> ProviderError | None:
         if state == engine.TRANSACTIONAL:
             data = engine.read_data(engine.disposition_data(engine.delivery_remote(delivery)))
             outcome = data[1] if isinstance(data, list) and len(data) > 1 else None
@@ -202,7 +223,7 @@ class SenderLink(_Link):
                 return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker rejected the message, {cause}")
             return error
         if state == engine.RELEASED:
-            if self.topic:
+            if topic:
                 return None
             return ProviderError(ErrorKind.DESTINATION, f"{self.asked}: there is no such destination, or nobody takes messages there")
         return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker did not take the message")
@@ -211,8 +232,8 @@ class SenderLink(_Link):
         if isinstance(token, Ask):
             if error is not None:
                 token.failed(error)
-        else:
-            self.connection.sent.append((token, error))
+        elif token is not None:
+            self.connection.sent.append((token.token if isinstance(token, Routed) else token, error))
 
     def end(self, error: ProviderError) -> None:
         """Answer everything that has no answer yet, and forget the engine's link."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from jmsapi.spi.options import TlsOptions, Words
 
@@ -13,6 +13,8 @@ __all__ = ["AmqpOptions"]
 
 class AmqpOptions(TlsOptions):
     """What can be said of an AMQP connection, beside what any connection knows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     sasl_mechanisms: Words = Field(
         default=frozenset(),
@@ -25,12 +27,17 @@ class AmqpOptions(TlsOptions):
     )
     amqp_selector_conversion: bool = Field(
         default=False,
+        alias="amqp.selector_conversion",
         description="Let Artemis and Classic convert text to numbers in selectors, for messages sent over STOMP",
     )
-    classic_scheduler: bool = Field(default=False, description="The Classic broker runs with schedulerSupport: delays work")
-    rabbit_declare: bool = Field(default=True, description="Make a RabbitMQ queue that does not exist")
+    classic_scheduler: bool = Field(default=False, alias="classic.scheduler", description="The Classic broker runs with schedulerSupport: delays work")
+    rabbit_declare: bool = Field(default=True, alias="rabbit.declare", description="Make a RabbitMQ queue that does not exist")
     rabbit_queue_args: str = Field(
-        default="", description="Arguments of queues we make on RabbitMQ: name:value pairs, separated by semicolons"
+        default="",
+        alias="rabbit.queue_args",
+        description="Arguments of queues we make on RabbitMQ: name:value pairs, separated by semicolons"
     )
-    rabbit_exchange: str = Field(default="amq.topic", min_length=1, description="RabbitMQ's exchange for topics")
-    rabbit_delay_expiry_ms: PositiveInt = Field(default=60_000, description="An idle delay queue of RabbitMQ is dropped after this")
+    rabbit_exchange: str = Field(default="amq.topic", alias="rabbit.exchange", min_length=1, description="RabbitMQ's exchange for topics")
+    rabbit_delay_expiry_ms: PositiveInt = Field(
+        default=60_000, alias="rabbit.delay_expiry_ms", description="An idle delay queue of RabbitMQ is dropped after this"
+    )

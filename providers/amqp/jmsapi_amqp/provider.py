@@ -60,6 +60,24 @@ class LinkHandle(Handle):
         self.number = number
 
 
+class _Session:
+    """What a session of the application has on the wire."""
+
+    __slots__ = ("coordinator", "links", "wire")
+
+    def __init__(self, wire: WireSession, coordinator: Coordinator | None) -> None:
+        self.wire = wire
+        self.coordinator = coordinator
+        self.links: set[int] = set()
+
+    def named(self, link: SenderLink | ReceiverLink) -> Handle:
+        """Give a link its handle; from now on the core hears of it."""
+        handle = LinkHandle(link.number)
+        link.handle = handle
+        self.links.add(link.number)
+        return handle
+
+
 class AmqpProvider:
     """One connection to one AMQP 1.0 broker."""
 
@@ -73,7 +91,7 @@ class AmqpProvider:
         self._options = options
         self._clock = clock
         self._connection: Connection | None = None
-        self._sessions: dict[int, tuple[WireSession, Coordinator | None]] = {}
+        self._sessions: dict[int, _Session] = {}
         self._closed: Future[None] | None = None
 
     def __repr__(self) -> str:
@@ -123,14 +141,21 @@ class AmqpProvider:
 
     async def _open_session(self, *, transacted: bool) -> Handle:
         connection = self._io()
-        wire = open_wire_session(connection)
-        handle = SessionHandle(wire.number, transacted=transacted)
+        limit = connection.book.max_sessions
+        if limit is not None and len(connection.sessions) >= limit:
+            wire = min((session.wire for session in self._sessions.values()), key=lambda wire: wire.users)
+            wire.users += 1
+        else:
+            wire = open_wire_session(connection)
         await wire.opened
-        wire.owner = handle
-        self._sessions[handle.number] = (wire, Coordinator(connection, handle.number, wire) if transacted else None)
+        connection.serial += 1
+        handle = SessionHandle(connection.serial, transacted=transacted)
+        coordinator = Coordinator(connection, handle.number, wire) if transacted else None
+        self._sessions[handle.number] = _Session(wire, coordinator)
+        wire.owners.append(handle)
         return handle
 
-    def _session(self, handle: Handle) -> tuple[WireSession, Coordinator | None]:
+    def _session(self, handle: Handle) -> _Session:
         found = self._sessions.get(handle.number) if isinstance(handle, SessionHandle) else None
         if found is None:
             raise ProviderError(ErrorKind.CLOSED, "the session is closed")
@@ -143,13 +168,18 @@ class AmqpProvider:
     async def _release(self, handle: Handle) -> None:
         connection = self._io()
         if isinstance(handle, SessionHandle):
-            found = self._sessions.pop(handle.number, None)
-            if found is not None:
-                wire = found[0]
-                wire.owner = None
-                for link in list(wire.links.values()):
-                    if link.handle is not None:
-                        await connection.book.release(connection, link)
+            session = self._sessions.pop(handle.number, None)
+            if session is None:
+                return
+            wire = session.wire
+            if handle in wire.owners:
+                wire.owners.remove(handle)
+            for number in list(session.links):
+                link = connection.by_number.get(number)
+                if link is not None:
+                    await connection.book.release(connection, link)
+            wire.users -= 1
+            if wire.users == 0:
                 end_session(connection, wire)
         elif isinstance(handle, LinkHandle):
             link = connection.by_number.get(handle.number)
@@ -164,8 +194,8 @@ class AmqpProvider:
 
     async def _open_consumer(self, session: Handle, spec: ConsumerSpec) -> Handle:
         connection = self._io()
-        wire, _ = self._session(session)
-        return _named(await connection.book.open_consumer(connection, wire, spec))
+        opened = self._session(session)
+        return opened.named(await connection.book.open_consumer(connection, opened.wire, spec))
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         """Allow ``n`` more deliveries."""
@@ -211,8 +241,8 @@ class AmqpProvider:
 
     async def _open_producer(self, session: Handle, destination: Address | None) -> Handle:
         connection = self._io()
-        wire, _ = self._session(session)
-        return _named(await connection.book.open_producer(connection, wire, destination))
+        opened = self._session(session)
+        return opened.named(await connection.book.open_producer(connection, opened.wire, destination))
 
     def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
         """Send one message.
@@ -244,7 +274,7 @@ class AmqpProvider:
         return self._steps(self._begin(session))
 
     async def _begin(self, session: Handle) -> Handle:
-        _, coordinator = self._session(session)
+        coordinator = self._session(session).coordinator
         if coordinator is None:
             raise ProviderError(ErrorKind.UNSUPPORTED, "begin: the session is not transacted")
         return await coordinator.begin()
@@ -255,9 +285,9 @@ class AmqpProvider:
 
     async def _end(self, tx: Handle, *, commit: bool) -> None:
         found = self._sessions.get(tx.session) if isinstance(tx, TxHandle) else None
-        if found is None or found[1] is None:
+        if found is None or found.coordinator is None:
             raise ProviderError(ErrorKind.ROLLED_BACK, "the transaction's session is closed, so it was rolled back")
-        await found[1].end(cast("TxHandle", tx), commit=commit)
+        await found.coordinator.end(cast("TxHandle", tx), commit=commit)
 
     # ------------------------------------------------------------------------------------------------ destinations
 
@@ -267,7 +297,7 @@ class AmqpProvider:
 
     async def _create_temporary(self, session: Handle, *, topic: bool) -> Address:
         connection = self._io()
-        wire, _ = self._session(session)
+        wire = self._session(session).wire
         return await connection.book.create_temporary(connection, wire, topic=topic)
 
     def remove(self, session: Handle, what: Address | str) -> Future[None]:
@@ -276,15 +306,8 @@ class AmqpProvider:
 
     async def _remove(self, session: Handle, what: Address | str) -> None:
         connection = self._io()
-        wire, _ = self._session(session)
+        wire = self._session(session).wire
         if isinstance(what, str):
             await connection.book.unsubscribe(connection, wire, what)
         else:
             await connection.book.remove_temporary(connection, wire, what)
-
-
-def _named(link: SenderLink | ReceiverLink) -> Handle:
-    """Give a link its handle; from now on the core hears of it."""
-    handle = LinkHandle(link.number)
-    link.handle = handle
-    return handle

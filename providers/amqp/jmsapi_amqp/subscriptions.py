@@ -6,7 +6,7 @@ Names are those of the Apache Qpid JMS client, so that a subscription made by on
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
 from jmsapi_amqp.attach import Source, attach_receiver
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jmsapi_amqp.brokers.base import Broker
     from jmsapi_amqp.connection import Connection
 
-__all__ = ["Subscriptions"]
+__all__ = ["Place", "Subscriptions"]
 
 
 @dataclass(slots=True)
@@ -26,8 +26,15 @@ class _Active:
     address: Address
     selector: str | None
     shared: bool
-    durable: bool
     numbers: set[int] = field(default_factory=set[int])
+
+
+class Place(NamedTuple):
+    """One consumer's place in a subscription."""
+
+    name: str
+    durable: bool
+    number: int
 
 
 class Subscriptions:
@@ -35,7 +42,7 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._active: dict[tuple[str, bool], _Active] = {}
-        self._by_link: dict[int, tuple[str, bool, int]] = {}
+        self._by_link: dict[int, Place] = {}
 
     def active(self, name: str) -> bool:
         """Whether a consumer of this connection is on the durable subscription."""
@@ -53,23 +60,16 @@ class Subscriptions:
         asked = f"subscribe {name!r} to {spec.address.name!r}"
         if "|" in name:
             raise ProviderError(ErrorKind.UNSUPPORTED, f"{asked}: a subscription's name must not contain '|' on this wire")
-        key = (name, spec.durable)
-        active = self._active.get(key)
-        if active is not None:
-            self._check(active, spec, asked)
-        if spec.durable and not spec.shared and connection.options.client_id is None:
-            raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
-        number = next(n for n in range(1, 1 << 30) if active is None or n not in active.numbers)
-        if active is None:
-            active = self._active[key] = _Active(spec.address, spec.selector, spec.shared, spec.durable)
-        active.numbers.add(number)
         private = connection.options.client_id is not None
+        if spec.durable and not spec.shared and not private:
+            raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
+        place = self.enter(spec, asked)
         capabilities = source.capabilities
         if spec.shared:
             capabilities += ("shared",) if private else ("shared", "global")
         filled = replace(
             source,
-            name=_link_name(name, spec, number, private=private),
+            name=_link_name(name, spec, place.number, private=private),
             capabilities=capabilities,
             durable=spec.durable,
             copy=spec.durable and not spec.shared,
@@ -77,10 +77,31 @@ class Subscriptions:
         try:
             link = await attach_receiver(connection, session, filled, spec.address, asked)
         except ProviderError:
-            self._drop(key, number)
+            self.drop(place)
             raise
-        self._by_link[link.number] = (name, spec.durable, number)
+        self.joined(link, place)
         return link
+
+    def enter(self, spec: ConsumerSpec, asked: str) -> Place:
+        """Take a place in a subscription, by the rules that this connection can know of.
+
+        Raises:
+            ProviderError: IN_USE or MISMATCH.
+        """
+        name = spec.subscription or ""
+        key = (name, spec.durable)
+        active = self._active.get(key)
+        if active is None:
+            active = self._active[key] = _Active(spec.address, spec.selector, spec.shared)
+        else:
+            self._check(active, spec, asked)
+        number = next(n for n in range(1, 1 << 30) if n not in active.numbers)
+        active.numbers.add(number)
+        return Place(name, spec.durable, number)
+
+    def joined(self, link: ReceiverLink, place: Place) -> None:
+        """Tie a place to the link that has it, until the link ends."""
+        self._by_link[link.number] = place
 
     def _check(self, active: _Active, spec: ConsumerSpec, asked: str) -> None:
         if not active.shared or not spec.shared:
@@ -91,15 +112,16 @@ class Subscriptions:
 
     def leave(self, link: SenderLink | ReceiverLink) -> None:
         """Note that a consumer has gone."""
-        found = self._by_link.pop(link.number, None)
-        if found is not None:
-            name, durable, number = found
-            self._drop((name, durable), number)
+        place = self._by_link.pop(link.number, None)
+        if place is not None:
+            self.drop(place)
 
-    def _drop(self, key: tuple[str, bool], number: int) -> None:
+    def drop(self, place: Place) -> None:
+        """Give a place up."""
+        key = (place.name, place.durable)
         active = self._active.get(key)
         if active is not None:
-            active.numbers.discard(number)
+            active.numbers.discard(place.number)
             if not active.numbers:
                 del self._active[key]
 

@@ -6,25 +6,27 @@ coroutine on, there and then.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
-__all__ = ["Promise", "run"]
+__all__ = ["Promise", "run", "spawn"]
 
+_LOG: Final = logging.getLogger("jmsapi.amqp")
 T = TypeVar("T")
 
 
 class Promise(Generic[T]):
     """A value to come, or an error instead. Kept or broken once; later words are ignored."""
 
-    __slots__ = ("_done", "_error", "_value", "_waiter")
+    __slots__ = ("_done", "_error", "_value", "_waiters")
 
     def __init__(self) -> None:
         self._done = False
         self._value: T | None = None
         self._error: Exception | None = None
-        self._waiter: Callable[[], None] | None = None
+        self._waiters: list[Callable[[], None]] = []
 
     @property
     def done(self) -> bool:
@@ -46,16 +48,16 @@ class Promise(Generic[T]):
             self._wake()
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
             waiter()
 
     def when_done(self, waiter: Callable[[], None]) -> None:
-        """Call ``waiter`` once it is done; one waiter at most."""
+        """Call ``waiter`` once it is done."""
         if self._done:
             waiter()
         else:
-            self._waiter = waiter
+            self._waiters.append(waiter)
 
     def __await__(self) -> Generator[Promise[T], None, T]:
         if not self._done:
@@ -82,3 +84,16 @@ def run(steps: Coroutine[Any, None, T], future: Future[T]) -> None:
         advance()
     else:
         steps.close()
+
+
+def spawn(steps: Coroutine[Any, None, None]) -> None:
+    """Run ``steps`` for which nobody waits; a failure is logged."""
+    future: Future[None] = Future()
+
+    def tell(done: Future[None]) -> None:
+        error = done.exception()
+        if error is not None:
+            _LOG.warning("in the background: %s", error)
+
+    future.add_done_callback(tell)
+    run(steps, future)

@@ -46,6 +46,8 @@ class Broker:
     null_body = b""
     sends_user_id = True
     acquirer_tells = False
+    max_sessions: int | None = None
+    """AMQP sessions that a connection may have; beyond, the application's sessions share them."""
     credit_window: int | None = None
     """The most credit a consumer's link is given at one time."""
 
@@ -99,10 +101,6 @@ class Broker:
 
     # ------------------------------------------------------------------------------------------------ links
 
-    async def session_for_link(self, connection: Connection, session: WireSession) -> tuple[WireSession, bool]:
-        """Return the AMQP session a new link goes to, and whether it ends with the link."""
-        return session, False
-
     async def open_consumer(self, connection: Connection, session: WireSession, spec: ConsumerSpec) -> ReceiverLink:
         """Attach a consumer, subscription or browser."""
         asked = f"consume from {spec.address.name!r}"
@@ -136,7 +134,6 @@ class Broker:
 
     async def release(self, connection: Connection, link: SenderLink | ReceiverLink) -> None:
         """End a consumer or producer."""
-        self.subscriptions.leave(link)
         await end_link(connection, link)
 
     def check_size(self, size: int) -> None:
@@ -176,11 +173,16 @@ class Broker:
         link = self._temporary.get(address.name)
         if link is None:
             raise ProviderError(ErrorKind.DESTINATION, f"{asked}: no temporary destination of this connection has that name")
-        for other in connection.links.values():
-            if isinstance(other, ReceiverLink) and other.near == address and not other.leaving:
-                raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer is open on it; close it first")
+        self.refuse_if_consumed(connection, address, asked)
         del self._temporary[address.name]
         await end_link(connection, link)
+
+    @staticmethod
+    def refuse_if_consumed(connection: Connection, address: Address, asked: str) -> None:
+        """Refuse to delete a destination that this connection still reads from."""
+        for link in connection.links.values():
+            if isinstance(link, ReceiverLink) and link.near == address and not link.leaving:
+                raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer is open on it; close it first")
 
     async def unsubscribe(self, connection: Connection, session: WireSession, name: str) -> None:
         """End a durable subscription."""
