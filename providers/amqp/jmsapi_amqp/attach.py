@@ -12,6 +12,7 @@ from jmsapi_amqp.codec import Described, Symbol, encode_value
 from jmsapi_amqp.codec.types import ULong
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+from jmsapi_amqp.tasks import Promise
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
@@ -54,8 +55,12 @@ class Target:
     paired: bool = False
 
 
-def open_wire_session(connection: Connection) -> WireSession:
+async def open_wire_session(connection: Connection) -> WireSession:
     """Begin an AMQP session; what is opened on it is pipelined behind."""
+    while connection.ending and connection.book.channels_end_slowly:
+        await next(iter(connection.ending.values()))
+    if connection.link_lost is not None:
+        raise connection.link_lost
     pointer = engine.new_session(connection.engine_connection)
     engine.session_set_incoming_capacity(pointer, _WINDOW)
     engine.session_open(pointer)
@@ -188,4 +193,4 @@ def end_session(connection: Connection, session: WireSession) -> None:
         connection.forget(link)
         link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
     engine.session_close(pointer)
-    connection.garbage.append((engine.session_free, pointer))
+    connection.ending[pointer] = connection.add_promise(Promise())

@@ -69,6 +69,8 @@ class Connection:
         self.filled: set[ReceiverLink] = set()
         self.large: set[SenderLink] = set()
         self.sessions: dict[Pointer, WireSession] = {}
+        self.ending: dict[Pointer, Promise[None]] = {}
+        """Sessions that we have ended and the broker has not yet."""
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
         self.garbage: list[tuple[Callable[[Pointer], None], Pointer]] = []
@@ -258,6 +260,7 @@ class Connection:
             session.pointer = None
         for promise in list(self.pending):
             promise.fail(cause)
+        self.ending.clear()
         self.opened.fail(cause)
         self.pending.clear()
         self.links.clear()

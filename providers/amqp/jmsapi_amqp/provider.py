@@ -146,7 +146,7 @@ class AmqpProvider:
             wire = min((session.wire for session in self._sessions.values()), key=lambda wire: wire.users)
             wire.users += 1
         else:
-            wire = open_wire_session(connection)
+            wire = await open_wire_session(connection)
         await wire.opened
         connection.serial += 1
         handle = SessionHandle(connection.serial, transacted=transacted)
