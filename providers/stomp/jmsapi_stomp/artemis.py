@@ -18,7 +18,8 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, Headers, number
+from jmsapi_stomp.dialect import Dialect, number
+from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Artemis"]
 
@@ -29,6 +30,8 @@ _SCHEMES: Final = {
     DestinationKind.TEMPORARY_TOPIC: "temp-topic://",
 }
 _BYTES_A_MESSAGE: Final = 1100
+_MANY: Final = 100
+_VOLATILE: Final = "jmsapi.volatile."
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
 
 
@@ -42,6 +45,9 @@ class Artemis(Dialect):
     confirm_in_transaction: ClassVar[bool] = False
     receipts_after_commit: ClassVar[bool] = False
     negative_ack_returns: ClassVar[bool] = False
+    checks_subscriptions: ClassVar[bool] = False
+    checks_client_ids: ClassVar[bool] = False
+    rejects_by_copy: ClassVar[bool] = True
     closing_returns: ClassVar[bool] = True
     frame_limit: ClassVar[int] = 100 * 1024 * 1024
 
@@ -133,21 +139,49 @@ class Artemis(Dialect):
             return [("content-length", str(len(body)))]
         return []
 
-    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
-        """Return routing type, filter and the window in bytes."""
-        headers: Headers = [
-            ("subscription-type", "MULTICAST" if spec.address.kind.is_topic else "ANYCAST"),
-            ("consumer-window-size", str(self.window_bytes(spec, window))),
-        ]
+    def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
+        """Return routing type, filter and durable name; consumers of one durable name share it."""
+        headers: Headers = [("subscription-type", "MULTICAST" if spec.address.kind.is_topic else "ANYCAST")]
         if spec.selector is not None:
             headers.append(("selector", spec.selector))
-        return headers
+        destination = self.destination(spec.address)
+        if spec.subscription is None:
+            return Plan(destination, headers, shareable=not spec.address.kind.is_topic)
+        name = spec.subscription if spec.durable else f"{_VOLATILE}{spec.subscription}"
+        durable = ("durable-subscription-name", name)
+        return Plan(
+            destination,
+            [*headers, durable],
+            shareable=True,
+            registered=True,
+            replace=[durable],
+            inner=client_id is None,
+            volatile=not spec.durable,
+        )
 
-    def window_bytes(self, spec: ConsumerSpec, window: int) -> int:
-        """Return the window: 0 is one message at a time, -1 is without end."""
-        if spec.deferred_acks:
-            return -1 if spec.address.kind.is_topic else max(self.options.artemis_tx_window, window * _BYTES_A_MESSAGE)
-        return 0 if window <= 1 else window * _BYTES_A_MESSAGE
+    def client_id_lock(self, client_id: str) -> Headers | None:
+        """Return a queue that takes one consumer, where the operator has set it up so."""
+        if not self.options.artemis_lock:
+            return None
+        return [("id", "client-id"), ("destination", f"jmsapi.lock.{client_id}"), ("subscription-type", "ANYCAST")]
+
+    def deletion(self, queue: str) -> Headers:
+        """Return what deletes a durable subscription."""
+        return [("durable-subscription-name", queue)]
+
+    def window(self, size: int | None, *, deferred: bool) -> Headers:
+        """Return the window in bytes: 0 is one message at a time, -1 is without end."""
+        room = -1 if size is None else 0 if size <= 1 and not deferred else self.window_room(size, deferred=deferred)
+        return [("consumer-window-size", str(room))]
+
+    def window_cost(self, size: int) -> int:
+        """Return bytes: Artemis counts encoded frames."""
+        return size
+
+    def window_room(self, size: int, *, deferred: bool) -> int:
+        """Return bytes; late acknowledgements get a window that holds many messages of usual size."""
+        room = max(size, 1) * _BYTES_A_MESSAGE
+        return max(room, self.options.artemis_tx_window) if deferred and size >= _MANY else room
 
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
         """Believe the AMQP converter's annotation first; ``content-length`` is on every frame."""

@@ -19,7 +19,8 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, Headers, number
+from jmsapi_stomp.dialect import Dialect, number
+from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Classic"]
 
@@ -47,6 +48,9 @@ class Classic(Dialect):
     confirm_in_transaction: ClassVar[bool] = True
     receipts_after_commit: ClassVar[bool] = False
     negative_ack_returns: ClassVar[bool] = False
+    checks_subscriptions: ClassVar[bool] = True
+    checks_client_ids: ClassVar[bool] = True
+    rejects_by_copy: ClassVar[bool] = False
     closing_returns: ClassVar[bool] = True
     frame_limit: ClassVar[int] = 100 * 1024 * 1024 - 1
     line_limit: ClassVar[int | None] = 10_240
@@ -152,13 +156,35 @@ class Classic(Dialect):
             return [length]
         return [("amq-msg-type", "text"), length]
 
-    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
-        """Return window, filter and durable name."""
-        unbounded = spec.deferred_acks and spec.address.kind.is_topic
-        headers: Headers = [("activemq.prefetchSize", str(_UNBOUNDED if unbounded else max(window, 1)))]
-        if spec.selector is not None:
-            headers.append(("selector", spec.selector))
-        return headers
+    def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
+        """Return filter and durable name, or the queue of a virtual topic for what is shared."""
+        selector: Headers = [] if spec.selector is None else [("selector", spec.selector)]
+        destination = self.destination(spec.address)
+        if spec.browse:
+            return Plan(destination, [("browser", "true"), *selector], browse=True)
+        if spec.shared:
+            # No selector: what it refuses would stay in the queue for ever. It is checked above, and a miss acknowledged.
+            return Plan(self.shared_queue(spec, client_id), shareable=True, registered=True)
+        if spec.subscription is not None:
+            return Plan(destination, [("activemq.subscriptionName", spec.subscription), *selector])
+        return Plan(destination, selector, shareable=not spec.address.kind.is_topic)
+
+    def shared_queue(self, spec: ConsumerSpec, client_id: str | None) -> str:
+        """Return the queue behind a shared subscription: the broker copies the topic's messages to it."""
+        kind = "" if spec.durable else "v-"
+        name = kind + _word(client_id or "") + "-" + _word(spec.subscription or "")
+        pattern = self.options.classic_subscription_queue
+        if pattern is not None:
+            return "/queue/" + pattern.replace("{name}", name).replace("{topic}", spec.address.name)
+        return f"/queue/Consumer.{name}.{self.virtual_name(spec.address.name)}"
+
+    def deletion(self, queue: str) -> Headers:
+        """Return what deletes a durable subscription."""
+        return [("activemq.subscriptionName", queue)]
+
+    def window(self, size: int | None, *, deferred: bool) -> Headers:
+        """Return the window in messages; 0 would never deliver."""
+        return [("activemq.prefetchSize", str(_UNBOUNDED if size is None else max(size, 1)))]
 
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
         """Believe the transformation, the AMQP converter's annotation, then ``content-length``."""
@@ -180,3 +206,8 @@ class Classic(Dialect):
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the broker's id."""
         return headers.get("message-id")
+
+
+def _word(text: str) -> str:
+    """Return text as one part of a queue's name: a dot would begin another, and no two texts may become one."""
+    return "".join([char if char.isalnum() else f"_{ord(char):x}_" for char in text])

@@ -34,7 +34,9 @@ _CONTENT: Final = {MessageKind.MAP: MAP_TYPE, MessageKind.STREAM: STREAM_TYPE}
 _JAVA_OBJECT: Final = "application/x-java-serialized-object"
 
 
-def encode(envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, destination: str | None = None) -> bytes:
+def encode(
+    envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, destination: str | None = None, more: Headers | None = None
+) -> bytes:
     """Return the SEND frame for an envelope.
 
     Args:
@@ -43,6 +45,7 @@ def encode(envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, desti
         now_ms: The time, for headers that are relative.
         origin: Who sends, unless the envelope says it.
         destination: The header, when it is not the dialect's own for the address.
+        more: Further headers.
     Raises:
         ProviderError: FORMAT; it cannot be encoded, or is larger than the broker takes.
     """
@@ -73,6 +76,8 @@ def encode(envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, desti
     headers += dialect.body_headers(kind, body)
     if envelope.properties:
         headers += write_properties(envelope.properties)
+    if more is not None:
+        headers += more
     lines = encoded(header_lines(headers), "a header")
     if b"\0" in lines:
         raise ProviderError(ErrorKind.FORMAT, "a header of the message has a NUL, which STOMP cannot carry")

@@ -8,59 +8,26 @@ is unsettled until the connection closes, by the void trick (``release``).
 from __future__ import annotations
 
 import uuid
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from jmsapi.spi import ConsumerSpec, Delivery, Outcome, ProviderError
+from jmsapi.spi import Delivery, ErrorKind, Outcome, ProviderError
 from jmsapi_stomp.codec import StompEnvelope
+from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.steps import Steps, run
 from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring, fail, resolve
 
-__all__ = ["Consumer", "Consumers"]
+__all__ = ["Consumers"]
 
 _GIVE_BACK: Final = 0.01
 _SUBSCRIPTION: Final = b"\nsubscription:"
 _ACK: Final = b"\nack:"
-
-
-class Consumer:
-    """One subscription and what is held of it."""
-
-    __slots__ = (
-        "arrived",
-        "auto",
-        "buffer",
-        "closing",
-        "credit",
-        "drains",
-        "given_back",
-        "handle",
-        "headers",
-        "link",
-        "open",
-        "spec",
-        "subscription",
-        "unsettled",
-    )
-
-    def __init__(self, handle: ConsumerHandle, spec: ConsumerSpec, link: Link) -> None:
-        self.handle = handle
-        self.spec = spec
-        self.link = link
-        self.subscription = f"c{handle.serial}"
-        self.headers: list[tuple[str, str]] = []
-        self.credit = 0
-        self.buffer: deque[Delivery] = deque()
-        self.unsettled: set[StompTag] = set()
-        self.given_back: list[StompTag] = []
-        self.drains: list[Future[None]] = []
-        self.arrived = 0.0
-        self.open = False
-        self.closing = False
-        self.auto = False
+_BROWSER: Final = b"\nbrowser:"
+_DESTINATION: Final = b"\ndestination:"
+_REQUEUE: Final = b"requeue:true\n"
 
 
 class Consumers:
@@ -69,7 +36,7 @@ class Consumers:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._by_serial: dict[int, Consumer] = {}
-        self._by_subscription: dict[bytes, Consumer] = {}
+        self._by_name: dict[bytes, Consumer] = {}
 
     def find(self, handle: ConsumerHandle) -> Consumer | None:
         """Return the consumer of a handle, None when it is released."""
@@ -81,15 +48,10 @@ class Consumers:
 
     # opening
 
-    def subscribe(self, consumer: Consumer, destination: str, headers: Iterable[tuple[str, str]], done: Done) -> None:
-        """Send SUBSCRIBE."""
-        consumer.headers = [
-            ("destination", destination),
-            ("ack", "auto" if consumer.auto else "client-individual"),
-            *headers,
-        ]
+    def subscribe(self, consumer: Consumer, done: Done) -> None:
+        """Send SUBSCRIBE with no more than the core asked for, or without a limit where a full window could not be widened."""
         self._by_serial[consumer.handle.serial] = consumer
-        self._by_subscription[consumer.subscription.encode()] = consumer
+        bounded = consumer.plan.shareable or not consumer.spec.deferred_acks
 
         def answered(cause: ProviderError | None) -> None:
             if cause is not None:
@@ -98,12 +60,34 @@ class Consumers:
             consumer.arrived = self._wiring.clock.monotonic()
             done(cause)
 
-        asked = f"cannot consume from {consumer.spec.address.name!r}"
-        consumer.link.request(asked, "SUBSCRIBE", [("id", consumer.subscription), *consumer.headers], answered)
+        self._subscribe(consumer, max(consumer.spec.prefetch, 1) if bounded else None, answered)
+
+    def _subscribe(self, consumer: Consumer, size: int | None, done: Done) -> None:
+        plan, spec, dialect = consumer.plan, consumer.spec, self._wiring.dialect
+        name = f"c{consumer.handle.serial}" + (f".{len(consumer.names)}" if consumer.names else "")
+        consumer.names.append(name)
+        self._by_name[name.encode()] = consumer
+        if size is not None:
+            consumer.size += size
+            consumer.room += dialect.window_room(size, deferred=spec.deferred_acks)
+        headers = [
+            ("id", name),
+            ("destination", plan.destination),
+            ("ack", "auto" if plan.browse else "client-individual"),
+            *dialect.window(size, deferred=spec.deferred_acks),
+            *plan.headers,
+        ]
+        consumer.link.request(f"cannot consume from {spec.address.name!r}", "SUBSCRIBE", headers, done)
+
+    def _widen(self, consumer: Consumer) -> None:
+        """Make room when the application waits for more than the broker's window lets through: else it would wait for ever."""
+        if consumer.credit and not consumer.buffer and consumer.extensible and 0 < consumer.room * 0.9 <= consumer.held:
+            self._subscribe(consumer, consumer.size, lambda _: None)
 
     def _forget(self, consumer: Consumer) -> None:
         self._by_serial.pop(consumer.handle.serial, None)
-        self._by_subscription.pop(consumer.subscription.encode(), None)
+        for name in consumer.names:
+            self._by_name.pop(name.encode(), None)
 
     # receiving
 
@@ -112,25 +96,53 @@ class Consumers:
         dialect = self._wiring.dialect
         batches: dict[Consumer, list[Delivery]] = {}
         for frame in frames:
-            consumer = self._by_subscription.get(frame.raw(_SUBSCRIPTION) or b"")
+            consumer = self._by_name.get(frame.raw(_SUBSCRIPTION) or b"")
             if consumer is None:
                 continue
-            tag = StompTag(consumer.handle.serial, frame.raw(_ACK) or b"", len(frame.head) + len(frame.body))
+            if consumer.plan.browse and frame.raw(_BROWSER) == b"end":
+                consumer.shown = True
+                batches.setdefault(consumer, [])
+                continue
+            if consumer.plan.bound_to is not None and frame.raw(_DESTINATION) != consumer.plan.bound_to.encode():
+                self._stray(consumer, frame)
+            size = len(frame.head) + len(frame.body)
+            tag = StompTag(consumer.handle.serial, frame.raw(_ACK) or b"", size)
             envelope = StompEnvelope(frame, dialect, consumer.spec.address)
             delivery = Delivery(tag, envelope, dialect.delivery_count(frame))
-            consumer.unsettled.add(tag)
+            if not consumer.plan.browse:
+                consumer.unsettled[tag] = envelope
+                consumer.held += dialect.window_cost(size)
+            batch = batches.setdefault(consumer, [])
             if consumer.credit > 0 and not consumer.buffer:
                 consumer.credit -= 1
-                batches.setdefault(consumer, []).append(delivery)
+                batch.append(delivery)
             else:
                 consumer.buffer.append(delivery)
-                batches.setdefault(consumer, [])
         now = self._wiring.clock.monotonic()
         for consumer, batch in batches.items():
             consumer.arrived = now
             if batch:
                 self._wiring.events.on_deliveries(consumer.handle, batch)
+            if consumer.credit:
+                self._widen(consumer)
             self._end_drains(consumer)
+
+    def _stray(self, consumer: Consumer, frame: Frame) -> None:
+        """End a consumer whose queue another process bound to another topic as well: its messages cannot be told apart later."""
+        if consumer.closing:
+            return
+        name = frame.find(_DESTINATION)
+        text = f"the subscription {consumer.spec.subscription!r} is bound to {name!r} as well: unsubscribe it first"
+        self.close(consumer, ProviderError(ErrorKind.MISMATCH, text))
+
+    def close(self, consumer: Consumer, cause: ProviderError) -> None:
+        """End a consumer that cannot go on, and say so."""
+        consumer.credit = 0
+        consumer.buffer.clear()
+        drains, consumer.drains = consumer.drains, []
+        for future in drains:
+            fail(future, cause)
+        self._wiring.events.on_closed(consumer.handle, cause)
 
     def credit(self, handle: ConsumerHandle, n: int) -> None:
         """Allow more deliveries and hand on what is held."""
@@ -139,6 +151,7 @@ class Consumers:
             return
         consumer.credit += n
         self._pump(consumer)
+        self._widen(consumer)
 
     def _pump(self, consumer: Consumer) -> None:
         count = min(consumer.credit, len(consumer.buffer))
@@ -155,7 +168,9 @@ class Consumers:
             resolve(future, None)
             return
         consumer.drains.append(future)
-        if len(consumer.drains) == 1:
+        if consumer.plan.browse:
+            self._end_drains(consumer)
+        elif len(consumer.drains) == 1:
             grace = self._wiring.options.drain_ms / 1000
             self._wiring.loop.later(grace, lambda: self._quiet(consumer, grace))
 
@@ -170,6 +185,8 @@ class Consumers:
         self._end_drains(consumer)
 
     def _end_drains(self, consumer: Consumer) -> None:
+        if consumer.shown and not consumer.buffer:
+            consumer.credit = 0
         if consumer.drains and consumer.credit == 0:
             drains, consumer.drains = consumer.drains, []
             for future in drains:
@@ -216,7 +233,7 @@ class Consumers:
             link = consumer.link
             frames.append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
             if not keep:
-                consumer.unsettled.discard(tag)
+                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
         if done is None:
             if frames:
                 link.write(b"".join(frames))
@@ -227,12 +244,22 @@ class Consumers:
                 link.write(b"".join(frames[:-1]))
             link.confirmed(frames[-1], done)
 
+    def held(self, tags: Sequence[StompTag]) -> list[tuple[StompTag, StompEnvelope]]:
+        """Return those of the tags that are not settled, with their messages."""
+        found: list[tuple[StompTag, StompEnvelope]] = []
+        for tag in tags:
+            consumer = self._by_serial.get(tag.consumer)
+            envelope = None if consumer is None else consumer.unsettled.get(tag)
+            if envelope is not None:
+                found.append((tag, envelope))
+        return found
+
     def forget(self, tags: Iterable[StompTag]) -> None:
         """Take deliveries as settled: their transaction is committed."""
         for tag in tags:
             consumer = self._by_serial.get(tag.consumer)
             if consumer is not None:
-                consumer.unsettled.discard(tag)
+                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
 
     def _later_give_back(self, consumer: Consumer) -> None:
         """Wait a moment before NACK: at once the message would come again to a consumer that is about to be released."""
@@ -240,7 +267,7 @@ class Consumers:
         def give_back() -> None:
             tags, consumer.given_back = consumer.given_back, []
             if not consumer.closing:
-                self._write(tags, b"NACK", b"requeue:true\n", None)
+                self._write(tags, b"NACK", _REQUEUE, None)
 
         self._wiring.loop.later(_GIVE_BACK, give_back)
 
@@ -256,21 +283,27 @@ class Consumers:
         consumer.buffer.clear()
         self._end_drains(consumer)
 
+        left = len(consumer.names)
+
         def gone(_: ProviderError | None) -> None:
-            self._forget(consumer)
-            done(None)
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self._forget(consumer)
+                done(None)
 
-        def leave() -> None:
-            asked = f"cannot end the consumer of {consumer.spec.address.name!r}"
-            consumer.link.request(asked, "UNSUBSCRIBE", [("id", consumer.subscription)], gone)
+        for name in list(consumer.names):
+            if self._wiring.dialect.closing_returns or consumer.plan.browse:
+                self._leave(consumer, name, gone)
+            else:
+                run(self._void(consumer, name), gone)
 
-        if self._wiring.dialect.closing_returns or consumer.auto:
-            leave()
-        else:
-            self._void(consumer, leave, gone)
+    def _leave(self, consumer: Consumer, name: str, done: Done) -> None:
+        asked = f"cannot end the consumer of {consumer.spec.address.name!r}"
+        consumer.link.request(asked, "UNSUBSCRIBE", [("id", name)], done)
 
-    def _void(self, consumer: Consumer, leave: Callable[[], None], gone: Done) -> None:
-        """Move the subscription's id to an empty private queue, give back what it held, then leave.
+    def _void(self, consumer: Consumer, name: str) -> Steps[None]:
+        """Move a subscription's id to an empty private queue, give back what it held, then leave.
 
         RabbitMQ 4.0 takes ACK and NACK only while the id is subscribed to something. UNSUBSCRIBE and SUBSCRIBE go in one
         write: it then handles both before the deliveries that are still in its hands, and sends us those as well, instead
@@ -278,36 +311,33 @@ class Consumers:
         the answer to whatever we send next, so one more exchange lets us see them all
         (``test_releasing_a_consumer_gives_everything_back``).
         """
-        give_back = b"requeue:true\n"
-        turn = f"void-{uuid.uuid4()}"
-
-        def moved(cause: ProviderError | None) -> None:
-            if cause is not None:
-                gone(cause)
-                return
-            self._write(list(consumer.unsettled), b"NACK", give_back, None)
-            consumer.link.confirmed(command_frame("BEGIN", [("transaction", turn)]), seen)
-
-        def seen(_: ProviderError | None) -> None:
-            consumer.link.write(command_frame("ABORT", [("transaction", turn)]))
-            self._write(list(consumer.unsettled), b"NACK", give_back, None)
-            leave()
-
+        link, turn = consumer.link, f"void-{uuid.uuid4()}"
         headers = [
-            ("id", consumer.subscription),
-            ("destination", f"/queue/jmsapi.void.{uuid.uuid4()}"),
+            ("id", name),
+            ("destination", f"/queue/jmsapi.{turn}"),
             ("ack", "client-individual"),
-            ("exclusive", "true"),
-            ("durable", "false"),
-            ("auto-delete", "true"),
-            ("prefetch-count", "1"),
+            *self._wiring.dialect.lock_headers(),
         ]
-        first = command_frame("UNSUBSCRIBE", [("id", consumer.subscription)])
-        consumer.link.request("cannot end a consumer", "SUBSCRIBE", headers, moved, first=first)
+        first = command_frame("UNSUBSCRIBE", [("id", name)])
+        yield lambda done: link.request("cannot end a consumer", "SUBSCRIBE", headers, done, first=first)
+        self._write(list(consumer.unsettled), b"NACK", _REQUEUE, None)
+        yield lambda done: link.confirmed(command_frame("BEGIN", [("transaction", turn)]), done)
+        link.write(command_frame("ABORT", [("transaction", turn)]))
+        self._write(list(consumer.unsettled), b"NACK", _REQUEUE, None)
+        yield lambda done: self._leave(consumer, name, done)
 
-    def all_lost(self, link: Link, cause: ProviderError) -> list[Consumer]:
-        """Forget the consumers of a link that is gone and return them."""
-        gone = [consumer for consumer in self._by_serial.values() if consumer.link is link]
+    def cancelled(self, name: str, text: str) -> None:
+        """Close a consumer whose queue is gone."""
+        consumer = self._by_name.get(name.encode())
+        if consumer is not None and not consumer.closing:
+            cause = ProviderError(
+                ErrorKind.DESTINATION, f"the broker ended the consumer of {consumer.spec.address.name!r}: {text}"
+            )
+            self.close(consumer, cause)
+
+    def all_lost(self, link: Link | None, cause: ProviderError) -> list[Consumer]:
+        """Forget the consumers of a link that is gone, or of all, and return them."""
+        gone = [consumer for consumer in self._by_serial.values() if link is None or consumer.link is link]
         for consumer in gone:
             consumer.closing = True
             consumer.buffer.clear()

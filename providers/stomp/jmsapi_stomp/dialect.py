@@ -19,11 +19,10 @@ from jmsapi.spi import (
 )
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.options import StompOptions
-from jmsapi_stomp.properties import encoded
+from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Dialect", "Headers", "number"]
 
-Headers = list[tuple[str, str]]
 _REDELIVERED: Final = b"\nredelivered:true"
 _ORIGINAL: Final = "JMS_PY_dest"
 
@@ -48,6 +47,12 @@ class Dialect(ABC):
     """Receipts of SENDs inside a transaction come after COMMIT, when the messages are stored."""
     negative_ack_returns: ClassVar[bool]
     """NACK gives a message back."""
+    checks_subscriptions: ClassVar[bool]
+    """The broker itself says that an unshared durable subscription is in use or unknown, and replaces a changed one."""
+    checks_client_ids: ClassVar[bool]
+    """A client id is the broker's, or a lock queue's, to refuse."""
+    rejects_by_copy: ClassVar[bool]
+    """There is no frame that rejects: a copy is sent to the dead letter queue, then the message acknowledged."""
     closing_returns: ClassVar[bool]
     """UNSUBSCRIBE gives unsettled messages back."""
     frame_limit: ClassVar[int]
@@ -78,10 +83,6 @@ class Dialect(ABC):
     @abstractmethod
     def destination(self, address: Address) -> str:
         """Return the ``destination`` header of a SEND."""
-
-    def consume_from(self, address: Address) -> str:
-        """Return the ``destination`` header of a SUBSCRIBE."""
-        return self.destination(address)
 
     @abstractmethod
     def reply_to(self, address: Address) -> Headers:
@@ -116,13 +117,41 @@ class Dialect(ABC):
     # receiving
 
     @abstractmethod
-    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
-        """Return the headers of SUBSCRIBE but ``id``, ``destination`` and ``ack``.
+    def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
+        """Return how to subscribe.
+
+        Raises:
+            ProviderError: UNSUPPORTED; not at all on this broker.
+        """
+
+    @abstractmethod
+    def window(self, size: int | None, *, deferred: bool) -> Headers:
+        """Return the header that limits what is unsettled.
 
         Args:
-            spec: What the core asks.
-            window: Most messages the broker may hand out unsettled.
+            size: Messages; None for no limit.
+            deferred: Acknowledgements come late, many at once.
         """
+
+    def window_cost(self, size: int) -> int:
+        """Return what a message of ``size`` bytes takes of the window."""
+        return 1
+
+    def window_room(self, size: int, *, deferred: bool) -> int:
+        """Return how much a window for ``size`` messages holds, in the unit of ``window_cost``."""
+        return size
+
+    def lock_headers(self) -> Headers:
+        """Return the headers of a SUBSCRIBE that only one may hold."""
+        return []
+
+    def client_id_lock(self, client_id: str) -> Headers | None:
+        """Return the SUBSCRIBE that only one connection of the client id may hold; None when there is none."""
+        return None
+
+    def deletion(self, queue: str) -> Headers:
+        """Return the UNSUBSCRIBE headers that delete a subscription's queue, but ``id``."""
+        return []
 
     def delivery_count(self, frame: Frame) -> int:
         """Return how often the broker has handed the message out; 2 for "more than once"."""
@@ -161,6 +190,14 @@ class Dialect(ABC):
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the id of a message that another client sent."""
 
+    def reroute(self, envelope: Envelope, now_ms: int) -> tuple[str, Headers] | None:
+        """Return another destination and further headers for a send, when this broker needs them for a delay.
+
+        Raises:
+            ProviderError: UNSUPPORTED.
+        """
+        return None
+
     def wants_receipt(self, envelope: Envelope) -> bool:
         """Return whether a send outside a transaction is to be confirmed."""
         return envelope.delivery_mode == PERSISTENT or self.options.sync == "all"
@@ -179,8 +216,3 @@ def number(headers: Mapping[str, str], name: str) -> int:
         return int(text)
     except ValueError:
         raise ProviderError(ErrorKind.FORMAT, f"the header {name} received is no number") from None
-
-
-def lines_of(headers: Headers) -> int:
-    """Return the bytes of the longest header line."""
-    return max((len(encoded(name + value, name)) + 2 for name, value in headers), default=0)

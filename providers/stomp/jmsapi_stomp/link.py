@@ -11,10 +11,8 @@ All of it runs on the I/O thread, but ``connect``, which blocks. Rules:
 from __future__ import annotations
 
 import logging
-import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Protocol
 
@@ -22,29 +20,15 @@ from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
 from jmsapi_stomp.errors import broker_error, lost
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
+from jmsapi_stomp.settings import LinkSettings
 from jmsapi_stomp.transport import StompConnection, StompTransport
 
-__all__ = ["Done", "Link", "LinkOwner", "LinkSettings"]
+__all__ = ["Done", "Link", "LinkOwner"]
 
 _LOG: Final = logging.getLogger("jmsapi.stomp")
 _WIRE_LOG: Final = logging.getLogger("jmsapi.wire.stomp")
 _INBOUND_LIMIT: Final = 1 << 30
 Done = Callable[[ProviderError | None], object]
-
-
-@dataclass(frozen=True, slots=True)
-class LinkSettings:
-    """How to make a connection."""
-
-    address: tuple[str, int]
-    tls: Callable[[], ssl.SSLContext] | None
-    login: str | None
-    passcode: str | None = field(repr=False)
-    vhost: str
-    client_id: str | None
-    heartbeat_ms: int
-    connect_timeout: float
-    request_timeout: float
 
 
 class LinkOwner(Protocol):

@@ -112,10 +112,13 @@ class IoLoop:
         heapq.heappush(self._timers, (self._clock.monotonic() + delay, next(self._order), scheduled))
         return scheduled
 
-    def add(self, channel: Channel, sock: socket.socket) -> None:
-        """Serve a channel. I/O thread only."""
+    def add(self, channel: Channel, sock: socket.socket) -> bool:
+        """Serve a channel; False when the thread has ended. I/O thread only."""
+        if self._ended:
+            return False
         self._selector.register(sock, selectors.EVENT_READ, channel)
         self._channels[channel] = (sock, selectors.EVENT_READ)
+        return True
 
     def drop(self, channel: Channel) -> None:
         """Serve a channel no more; its socket is not closed. I/O thread only."""

@@ -9,12 +9,15 @@ from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.dialect import Dialect
-from jmsapi_stomp.link import LinkSettings
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.rabbitmq import RabbitMQ
+from jmsapi_stomp.registry import CLIENT_IDS, Key
+from jmsapi_stomp.settings import LinkSettings
+from jmsapi_stomp.steps import Steps
 from jmsapi_stomp.tls import tls_context
+from jmsapi_stomp.wiring import Wiring
 
-__all__ = ["choose_dialect", "link_settings"]
+__all__ = ["ClientIdClaim", "choose_dialect", "link_settings"]
 
 _LOG: Final = logging.getLogger("jmsapi.stomp")
 _DIALECTS: Final[dict[str, type[Dialect]]] = {"artemis": Artemis, "classic": Classic, "rabbitmq": RabbitMQ}
@@ -66,3 +69,37 @@ def choose_dialect(options: StompOptions, server: str) -> Dialect:
         text = f"the broker names itself {server!r}: say which it is by the option broker (artemis, classic or rabbitmq)"
         raise ProviderError(ErrorKind.UNSUPPORTED, text, fatal=True)
     return _DIALECTS[name](options, rest.split(" ")[0])
+
+
+class ClientIdClaim:
+    """A connection's hold on its client id, as far as the broker lets us have one."""
+
+    def __init__(self) -> None:
+        self._key: Key | None = None
+
+    def take(self, wiring: Wiring) -> Steps[None]:
+        """See that no other connection has the client id.
+
+        Raises:
+            ProviderError: CLIENT_ID; another one has it.
+        """
+        client_id, dialect, link = wiring.client_id, wiring.dialect, wiring.link
+        if client_id is None:
+            return
+        if not dialect.checks_client_ids:
+            key = (*wiring.place, client_id)
+            CLIENT_IDS.claim(key)
+            self._key = key
+        headers = dialect.client_id_lock(client_id)
+        if headers is not None:
+            try:
+                yield lambda done: link.request(f"cannot use the client id {client_id!r}", "SUBSCRIBE", headers, done)
+            except ProviderError as cause:
+                kind = ErrorKind.CLIENT_ID if cause.kind is ErrorKind.IN_USE else cause.kind
+                raise ProviderError(kind, cause.message, fatal=True) from cause
+
+    def drop(self) -> None:
+        """Let go of the client id in this process; the broker's lock goes with the connection."""
+        key, self._key = self._key, None
+        if key is not None:
+            CLIENT_IDS.release(key)

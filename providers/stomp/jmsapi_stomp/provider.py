@@ -26,13 +26,18 @@ from jmsapi.spi import (
     completed,
     failed,
 )
-from jmsapi_stomp.codec import encode
 from jmsapi_stomp.consumers import Consumer, Consumers
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.link import Done, Link, LinkSettings
+from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.links import Links
 from jmsapi_stomp.loop import IoLoop
-from jmsapi_stomp.opening import choose_dialect, link_settings
+from jmsapi_stomp.opening import ClientIdClaim, choose_dialect, link_settings
 from jmsapi_stomp.options import StompOptions
+from jmsapi_stomp.rabbitmq import RabbitMQ
+from jmsapi_stomp.sending import Sending
+from jmsapi_stomp.settings import LinkSettings
+from jmsapi_stomp.steps import run
+from jmsapi_stomp.subscribing import Subscribing
 from jmsapi_stomp.transactions import Transactions
 from jmsapi_stomp.wiring import (
     ConsumerHandle,
@@ -68,6 +73,8 @@ class StompProvider:
         self._lost: ProviderError | None = None
         self._wiring: Wiring | None = None
         self._main: Link | None = None
+        self._settings: LinkSettings | None = None
+        self._claim = ClientIdClaim()
 
     # opening and closing
 
@@ -77,7 +84,7 @@ class StompProvider:
             return failed(ProviderError(ErrorKind.CLOSED, "a provider is opened once"))
         self._events = events
         try:
-            settings = link_settings(self._options)
+            self._settings = settings = link_settings(self._options)
         except ProviderError as cause:
             return failed(cause)
         self._loop.start()
@@ -89,26 +96,42 @@ class StompProvider:
         link.connect(self._on_connected)
 
     def _on_connected(self, cause: ProviderError | None) -> None:
-        link, events = self._main, self._events
-        if link is None or events is None:
+        link, events, settings = self._main, self._events, self._settings
+        if link is None or events is None or settings is None:
             return
         if cause is None:
             try:
                 dialect = choose_dialect(self._options, link.connected_headers.get("server", ""))
             except ProviderError as unknown:
-                link.end(unknown)
                 cause = unknown
             else:
                 link.every_error_ends = dialect.every_error_ends
                 link.one_at_a_time = dialect.one_at_a_time
-                self._wiring = Wiring(
-                    self._loop, self._clock, self._options, events, link, dialect, self._options.client_id, self._word
+                place = (f"{settings.address[0]}:{settings.address[1]}", settings.vhost)
+                wiring = Wiring(
+                    self._loop, self._clock, self._options, events, link, dialect, self._options.client_id, self._word, place
                 )
-                self._consumers = Consumers(self._wiring)
-                self._transactions = Transactions(self._wiring, self._consumers)
-                resolve(self._opened, dialect.capabilities())
+                self._links = Links(self._loop, self._clock, settings, self, dialect)
+                self._consumers = Consumers(wiring)
+                self._subscribing = Subscribing(wiring, self._consumers, self._links)
+                self._transactions = Transactions(wiring, self._consumers)
+                self._sending = Sending(wiring, self._consumers, self._transactions)
+                run(self._claim.take(wiring), lambda refused: self._opened_as(wiring, refused))
                 return
+        self._not_opened(cause)
+
+    def _opened_as(self, wiring: Wiring, refused: ProviderError | None) -> None:
+        if refused is None:
+            self._wiring = wiring
+            resolve(self._opened, wiring.dialect.capabilities())
+        else:
+            self._not_opened(refused)
+
+    def _not_opened(self, cause: ProviderError) -> None:
         self._lost = cause
+        self._claim.drop()
+        if self._main is not None:
+            self._main.end(cause)
         self._loop.stop(lambda: fail(self._opened, cause))
 
     def close(self) -> Future[None]:
@@ -123,6 +146,7 @@ class StompProvider:
 
     def _close(self, closed: Future[None]) -> None:
         def left(_: ProviderError | None) -> None:
+            self._links_gone()
             fail(self._opened, ProviderError(ErrorKind.CLOSED, "the connection was closed while it was opened"))
             self._loop.stop(lambda: resolve(closed, None))
 
@@ -130,8 +154,20 @@ class StompProvider:
         if link is None or self._wiring is None:
             left(None)
             return
-        self._loop.later(self._options.close_timeout_ms / 1000, lambda: link.end(_closed_error()))
-        link.disconnect(left)
+        self._loop.later(self._options.close_timeout_ms / 1000, lambda: self._give_up(link, left))
+        link.disconnect(lambda _: self._links.leave(left))
+
+    def _links_gone(self) -> None:
+        """Let go of everything but the thread."""
+        self._claim.drop()
+        if self._wiring is not None:
+            for consumer in self._consumers.all_lost(None, _closed_error()):
+                self._subscribing.left(consumer)
+            self._links.end()
+
+    def _give_up(self, link: Link, left: Done) -> None:
+        link.end(_closed_error())
+        left(None)
 
     def _on_crash(self, fault: Exception) -> None:
         cause = ProviderError(ErrorKind.PROTOCOL, f"a fault in the provider ended the connection: {fault!r}", fatal=True)
@@ -161,12 +197,13 @@ class StompProvider:
         wiring = self._wired()
         try:
             wiring.dialect.check(spec.address)
+            self._check_temporary(spec.address)
+            plan = wiring.dialect.plan(spec, wiring.client_id)
         except ProviderError as cause:
             fail(future, cause)
             return
         handle = ConsumerHandle(next(self._serials), session.serial, spec.deferred_acks)
-        consumer = Consumer(handle, spec, wiring.link)
-        headers = wiring.dialect.subscribe_headers(spec, spec.prefetch)
+        consumer = Consumer(handle, spec, plan, wiring.link)
 
         def done(cause: ProviderError | None) -> None:
             if cause is None:
@@ -174,7 +211,12 @@ class StompProvider:
             else:
                 fail(future, cause)
 
-        self._consumers.subscribe(consumer, wiring.dialect.consume_from(spec.address), headers, done)
+        self._subscribing.open(consumer, done)
+
+    def _check_temporary(self, address: Address) -> None:
+        if address.kind.is_temporary and address not in self._wired().temporary:
+            text = f"{address.name!r} is no temporary destination of this connection, or it is deleted"
+            raise ProviderError(ErrorKind.DESTINATION, text)
 
     def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
         """Check the destination's name and make a token."""
@@ -211,31 +253,21 @@ class StompProvider:
                 resolve(future, None)
 
         for consumer in gone:
-            self._consumers.release(consumer, done)
+            self._subscribing.release(consumer, done)
         if not gone:
             resolve(future, None)
 
     def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
         """Encode here, so that a fault is the caller's; the I/O thread writes."""
-        wiring = self._wiring
-        if wiring is None or self._lost is not None or self._closed is not None:
+        if self._wiring is None or self._lost is not None or self._closed is not None:
             self._loop.post(self._answer, token, self._why_not())
             return
-        dialect = wiring.dialect
         try:
-            if not isinstance(producer, ProducerHandle) or producer.destination is None:
-                dialect.check(envelope.destination)
+            self._wiring.dialect.check(envelope.destination)
         except ProviderError as cause:
             self._loop.post(self._answer, token, cause)
             return
-        frame = encode(envelope, dialect, self._clock.now_ms(), self._options.client_id or self._word)
-        if isinstance(tx, TxHandle):
-            self._loop.post(self._transactions.send, tx, frame, token)
-        else:
-            self._loop.post(self._send, frame, token, dialect.wants_receipt(envelope))
-
-    def _send(self, frame: bytes, token: object, confirm: bool) -> None:
-        self._wired().link.send(frame, token, confirm=confirm)
+        self._sending.send(envelope, tx if isinstance(tx, TxHandle) else None, token)
 
     def _answer(self, token: object, cause: ProviderError) -> None:
         if self._events is not None:
@@ -274,7 +306,8 @@ class StompProvider:
             self._loop.post(self._consumers.settle, ours, outcome, None)
             return DONE
         future: Future[None] = Future()
-        self._loop.post(self._consumers.settle, ours, outcome, _ending(future))
+        reject = outcome is Outcome.REJECTED and self._wired().dialect.rejects_by_copy
+        self._loop.post(self._sending.reject if reject else self._consumers.settle, ours, outcome, _ending(future))
         return future
 
     def begin(self, session: Handle) -> Future[Handle]:
@@ -297,18 +330,33 @@ class StompProvider:
             return refused
         kind = DestinationKind.TEMPORARY_TOPIC if topic else DestinationKind.TEMPORARY_QUEUE
         address = Address(kind, f"jmsapi.temp.{uuid.uuid4()}")
-        self._wired().temporary.add(address)
-        return completed(address)
+        future: Future[Address] = Future()
+        self._loop.post(self._create_temporary, address, future)
+        return future
+
+    def _create_temporary(self, address: Address, future: Future[Address]) -> None:
+        wiring = self._wired()
+
+        def made(cause: ProviderError | None) -> None:
+            if cause is None:
+                wiring.temporary.add(address)
+                resolve(future, address)
+            else:
+                fail(future, cause)
+
+        self._subscribing.create_temporary(address, made)
 
     def remove(self, session: Handle, what: Address | str) -> Future[None]:
         """Remove a temporary destination or end a durable subscription."""
         refused = self._refused()
         if refused is not None:
             return refused
+        future: Future[None] = Future()
         if isinstance(what, Address):
-            self._wired().temporary.discard(what)
-            return DONE
-        return failed(ProviderError(ErrorKind.SUBSCRIPTION, f"there is no subscription {what!r}"))
+            self._loop.post(self._subscribing.remove_temporary, what, _ending(future))
+        else:
+            self._loop.post(self._subscribing.remove, what, _ending(future))
+        return future
 
     def _refused(self) -> Future[Any] | None:
         """Return a failed future when the connection is of no more use."""
@@ -338,17 +386,30 @@ class StompProvider:
             self._events.on_sent(self._transactions.answers(results))
 
     def on_stray_error(self, link: Link, headers: Mapping[str, str], text: str) -> bool:
-        """Live on after an ERROR that is known to be harmless."""
-        return self._wired().dialect.name == "rabbitmq" and "subscription not found" in text.lower()
+        """Live on after an ERROR of RabbitMQ that concerns one consumer, or none any more."""
+        if not isinstance(self._wired().dialect, RabbitMQ):
+            return False
+        if "Server cancelled subscription" in text:
+            self._consumers.cancelled(headers.get("subscription", ""), text)
+            return True
+        return "Subscription not found" in text
 
     def on_link_lost(self, link: Link, cause: ProviderError) -> None:
-        """Tell the core once that the link is gone."""
-        self._consumers.all_lost(link, cause)
-        if link is not self._main or self._lost is not None:
+        """Tell the core once that the link is gone; a further connection takes only its consumers along."""
+        if self._wiring is None:
             return
-        self._lost = cause
-        if self._events is not None and self._closed is None:
-            self._events.on_lost(cause)
+        gone = self._consumers.all_lost(link, cause)
+        for consumer in gone:
+            self._subscribing.left(consumer)
+        if link is not self._main:
+            for consumer in gone:
+                self._wiring.events.on_closed(consumer.handle, cause)
+            return
+        if self._lost is None:
+            self._lost = cause
+            self._claim.drop()
+            if self._closed is None:
+                self._wiring.events.on_lost(cause)
 
 
 def _session(handle: Handle) -> SessionHandle:

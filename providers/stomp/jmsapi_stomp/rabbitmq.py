@@ -18,14 +18,17 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, Headers, number
+from jmsapi_stomp.dialect import Dialect, number
 from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.plans import Headers, Plan
 
-__all__ = ["RabbitMQ"]
+__all__ = ["TEMPORARY", "RabbitMQ"]
 
 _REPLY: Final = "JMS_PY_reply"
 _COUNT: Final = b"\nx-delivery-count:"
 _REPLY_QUEUE: Final = "/reply-queue/"
+TEMPORARY: Final[Headers] = [("exclusive", "true"), ("durable", "false"), ("auto-delete", "false")]
+"""How a temporary queue is declared: it goes with its connection, not with its last consumer."""
 
 
 class RabbitMQ(Dialect):
@@ -38,6 +41,9 @@ class RabbitMQ(Dialect):
     confirm_in_transaction: ClassVar[bool] = False
     receipts_after_commit: ClassVar[bool] = True
     negative_ack_returns: ClassVar[bool] = True
+    checks_subscriptions: ClassVar[bool] = False
+    checks_client_ids: ClassVar[bool] = True
+    rejects_by_copy: ClassVar[bool] = False
     closing_returns: ClassVar[bool] = False
     frame_limit: ClassVar[int] = 4 * 1024 * 1024
 
@@ -103,12 +109,6 @@ class RabbitMQ(Dialect):
             return f"/amq/queue/{name}"
         return f"/topic/{name}"
 
-    def consume_from(self, address: Address) -> str:
-        """Return where to subscribe; a temporary queue is declared by that."""
-        if address.kind is DestinationKind.TEMPORARY_QUEUE:
-            return "/queue/" + address.name
-        return self.destination(address)
-
     def reply_to(self, address: Address) -> Headers:
         """Return JMSReplyTo as a bare queue name, and its kind for our own readers."""
         mark = (_REPLY, f"{address.kind.value}:{address.name}")
@@ -156,7 +156,10 @@ class RabbitMQ(Dialect):
             headers.append(("JMS_PY_group", str(group)))
         if position is not None:
             headers.append(("JMS_PY_gseq", str(position)))
-        if envelope.destination.kind is DestinationKind.QUEUE:
+        rerouted = self.reroute(envelope, now_ms)
+        if rerouted is not None:
+            headers += rerouted[1]
+        elif envelope.destination.kind is DestinationKind.QUEUE:
             headers += self.queue_arguments()
         return headers
 
@@ -170,15 +173,71 @@ class RabbitMQ(Dialect):
         length = ("content-length", str(len(body)))
         return [("content-type", "text/plain"), length] if kind is MessageKind.TEXT else [length]
 
-    def subscribe_headers(self, spec: ConsumerSpec, window: int) -> Headers:
-        """Return the window and what declares the queue."""
-        unbounded = spec.deferred_acks and spec.address.kind.is_topic
-        headers: Headers = [("prefetch-count", "0" if unbounded else str(max(window, 1)))]
+    def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
+        """Return what declares the queue; a named subscription is a named queue bound to the topic."""
         if spec.address.kind is DestinationKind.TEMPORARY_QUEUE:
-            headers += [("exclusive", "true"), ("durable", "false"), ("auto-delete", "true")]
-        elif spec.address.kind is DestinationKind.QUEUE:
-            headers += self.queue_arguments()
-        return headers
+            return Plan("/queue/" + spec.address.name, TEMPORARY, shareable=True)
+        destination = self.destination(spec.address)
+        if not spec.address.kind.is_topic:
+            return Plan(destination, self.queue_arguments(), shareable=True)
+        if spec.subscription is None:
+            return Plan(destination)
+        queue = self.subscription_queue(spec.subscription, client_id, durable=spec.durable, shared=spec.shared)
+        lasting = [("durable", "true"), ("auto-delete", "false")]
+        passing = [("durable", "false"), ("auto-delete", "true")]
+        plain = spec.address.name.isascii() and spec.address.name.replace(".", "").isalnum()
+        return Plan(
+            destination,
+            [("x-queue-name", queue), *(lasting if spec.durable else passing)],
+            shareable=True,
+            registered=True,
+            replace=self.deletion(queue) if spec.durable else None,
+            lock=None if spec.shared else f"jmsapi.lock.sub.{client_id}.{spec.subscription}",
+            bound_to=destination if plain else None,
+        )
+
+    def subscription_queue(self, name: str, client_id: str | None, *, durable: bool, shared: bool) -> str:
+        """Return the name of a subscription's queue."""
+        kind = ("s" if shared else "d") if durable else "v"
+        return f"jms.{kind}.{client_id or ''}.{name}"
+
+    def deletion(self, queue: str) -> Headers:
+        """Return what deletes a queue: any subscription ended with another's queue name does."""
+        return [("durable", "true"), ("x-queue-name", queue)]
+
+    def lock_headers(self) -> Headers:
+        """Return what makes a queue that only one connection may use, and that goes with it."""
+        return [("exclusive", "true"), ("durable", "false"), ("auto-delete", "true"), ("prefetch-count", "1")]
+
+    def client_id_lock(self, client_id: str) -> Headers | None:
+        """Return an exclusive queue of the client id."""
+        name = f"jmsapi.lock.{client_id}".replace("/", "%2F")
+        return [("id", "client-id"), ("destination", f"/queue/{name}"), *self.lock_headers()]
+
+    def reroute(self, envelope: Envelope, now_ms: int) -> tuple[str, Headers] | None:
+        """Return a queue that holds messages for the delay and then dead-letters them into the destination.
+
+        Delays are rounded up to three digits, so that queues stay few; each goes a minute after its last use.
+        """
+        delay = envelope.delivery_time - now_ms
+        if envelope.delivery_time == 0 or delay <= 0:
+            return None
+        step = 10 ** max(len(str(delay)) - 3, 0)
+        delay = -(-delay // step) * step
+        name, kind = envelope.destination.name, envelope.destination.kind
+        where = "t" if kind.is_topic else "q"
+        headers: Headers = [
+            ("x-message-ttl", str(delay)),
+            ("x-expires", str(delay + 60_000)),
+            ("x-dead-letter-exchange", "amq.topic" if kind.is_topic else ""),
+            ("x-dead-letter-routing-key", name),
+            ("JMS_PY_dest", f"{kind.value}:{name}"),
+        ]
+        return f"/queue/jmsapi.delay.{delay}.{where}.{name.replace('/', '%2F')}", headers
+
+    def window(self, size: int | None, *, deferred: bool) -> Headers:
+        """Return the window in messages; 0 is without end."""
+        return [("prefetch-count", "0" if size is None else str(max(size, 1)))]
 
     def delivery_count(self, frame: Frame) -> int:
         """Return a quorum queue's count, else what the flag tells."""

@@ -110,8 +110,8 @@ class StompTransport(Transport):
             self._loop.post(self._serve)
 
     def _serve(self) -> None:
-        if self.socket is not None:
-            self._loop.add(self, self.socket)
+        if self.socket is not None and not self._loop.add(self, self.socket):
+            self._end(ErrorKind.CLOSED, "the connection is closed")
 
     def attempt_connection(self) -> None:
         """Connect and shake hands, once.

@@ -87,6 +87,8 @@ class Wiring:
     client_id: str | None
     word: str
     """The connection's own word, by which its messages are known."""
+    place: tuple[str, ...]
+    """Which broker, as the process registry tells brokers apart."""
     temporary: set[Address] = field(default_factory=set[Address])
     """Temporary destinations of this connection."""
 

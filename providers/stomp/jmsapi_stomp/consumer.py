@@ -1,0 +1,81 @@
+"""One consumer and what is held of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+
+from jmsapi.spi import ConsumerSpec, Delivery
+from jmsapi_stomp.codec import StompEnvelope
+from jmsapi_stomp.link import Link
+from jmsapi_stomp.plans import Plan
+from jmsapi_stomp.registry import Key
+from jmsapi_stomp.wiring import ConsumerHandle, StompTag
+
+__all__ = ["Consumer"]
+
+
+class Consumer:
+    """One consumer and what is held of it.
+
+    It may have several subscriptions: when acknowledgements come late and the broker's window is full of what the
+    application holds, a further SUBSCRIBE of the same makes room.
+    """
+
+    __slots__ = (
+        "arrived",
+        "buffer",
+        "closing",
+        "credit",
+        "drains",
+        "given_back",
+        "handle",
+        "held",
+        "key",
+        "link",
+        "lock",
+        "names",
+        "open",
+        "plan",
+        "room",
+        "shown",
+        "size",
+        "spec",
+        "unsettled",
+    )
+
+    def __init__(self, handle: ConsumerHandle, spec: ConsumerSpec, plan: Plan, link: Link) -> None:
+        self.handle = handle
+        self.spec = spec
+        self.plan = plan
+        self.link = link
+        self.lock: Link | None = None
+        self.key: Key | None = None
+        self.names: list[str] = []
+        """The ids of its subscriptions."""
+        self.size = 0
+        """Messages that all windows are for."""
+        self.room = 0
+        """The windows together, in the broker's unit."""
+        self.held = 0
+        """How much of them is taken."""
+        self.credit = 0
+        self.buffer: deque[Delivery] = deque()
+        self.unsettled: dict[StompTag, StompEnvelope] = {}
+        self.given_back: list[StompTag] = []
+        self.drains: list[Future[None]] = []
+        self.arrived = 0.0
+        self.open = False
+        self.closing = False
+        self.shown = False
+        """A browser has shown everything."""
+
+    @property
+    def extensible(self) -> bool:
+        """Whether a full window may be made larger by a further subscription."""
+        return self.plan.shareable and self.spec.deferred_acks and self.open and not self.closing
+
+    def settled(self, tag: StompTag, cost: int) -> None:
+        """Take a delivery off what is unsettled."""
+        if self.unsettled.pop(tag, None) is not None:
+            self.held -= cost

@@ -1,0 +1,99 @@
+"""Sending: from the caller's thread to the queue of the I/O thread."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from jmsapi.spi import (
+    Address,
+    DestinationKind,
+    Envelope,
+    ErrorKind,
+    Outcome,
+    PlainEnvelope,
+    ProviderError,
+)
+from jmsapi_stomp.codec import encode
+from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.link import Done
+from jmsapi_stomp.transactions import Transactions
+from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
+
+__all__ = ["Sending"]
+
+
+class Sending:
+    """Encodes messages and queues them."""
+
+    def __init__(self, wiring: Wiring, consumers: Consumers, transactions: Transactions) -> None:
+        self._wiring = wiring
+        self._consumers = consumers
+        self._transactions = transactions
+        self._origin = wiring.client_id or wiring.word
+
+    def send(self, envelope: Envelope, tx: TxHandle | None, token: object) -> None:
+        """Encode here, so that a fault is the caller's; the I/O thread writes. Any thread.
+
+        Raises:
+            ProviderError: FORMAT; the message cannot be encoded. Nothing is sent then.
+        """
+        wiring = self._wiring
+        now_ms = wiring.clock.now_ms()
+        rerouted = wiring.dialect.reroute(envelope, now_ms) if envelope.delivery_time else None
+        frame = encode(envelope, wiring.dialect, now_ms, self._origin, None if rerouted is None else rerouted[0])
+        if tx is not None:
+            wiring.loop.post(self._transactions.send, tx, frame, token)
+        else:
+            wiring.loop.post(self._send, frame, token, wiring.dialect.wants_receipt(envelope))
+
+    def _send(self, frame: bytes, token: object, confirm: bool) -> None:
+        self._wiring.link.send(frame, token, confirm=confirm)
+
+    def reject(self, tags: Sequence[StompTag], outcome: Outcome, done: Done) -> None:
+        """Send a copy of each message to the dead letter queue, and acknowledge it when the broker has the copy.
+
+        A crash between the two leaves the message and its copy.
+        """
+        held = self._consumers.held(tags)
+        left = len(held)
+        failure: ProviderError | None = None
+        if not held:
+            done(None)
+            return
+
+        def one(cause: ProviderError | None) -> None:
+            nonlocal left, failure
+            left -= 1
+            failure = failure or cause
+            if left == 0:
+                done(failure)
+
+        for tag, envelope in held:
+            self._dead_letter(tag, envelope, one)
+
+    def _dead_letter(self, tag: StompTag, envelope: Envelope, done: Done) -> None:
+        wiring = self._wiring
+
+        def copied(cause: ProviderError | None) -> None:
+            if cause is not None:
+                done(cause)
+                return
+            self._consumers.acknowledge([tag], done)
+
+        try:
+            mark = [("JMS_PY_dlq", envelope.destination.name)]
+            copy = _dead(envelope, wiring.options.dlq)
+            frame = encode(copy, wiring.dialect, wiring.clock.now_ms(), self._origin, more=mark)
+        except ProviderError as cause:
+            done(ProviderError(ErrorKind.FORMAT, f"a rejected message cannot be copied: {cause.message}"))
+            return
+        wiring.link.confirmed(frame, copied)
+
+
+def _dead(envelope: Envelope, queue: str) -> PlainEnvelope:
+    """Return a copy for the dead letter queue: it never expires."""
+    copy = PlainEnvelope(**{field.name: getattr(envelope, field.name) for field in dataclasses.fields(PlainEnvelope)})
+    properties = {name: value for name, value in copy.properties.items() if not name.startswith("JMSX")}
+    target = Address(DestinationKind.QUEUE, queue)
+    return dataclasses.replace(copy, destination=target, expiration=0, delivery_time=0, properties=properties)

@@ -1,0 +1,221 @@
+"""Opening and ending subscriptions: what the three brokers leave to the client.
+
+Rules of names that the broker does not keep are kept here: an unshared durable subscription has one consumer, a changed
+one is replaced, a shared one is not changed while it is used. What this process knows it checks in ``registry``; between
+processes RabbitMQ has lock queues, Classic its own checks, Artemis over STOMP nothing.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
+from jmsapi_stomp.consumer import Consumer
+from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.frames import command_frame
+from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.links import Links
+from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers
+from jmsapi_stomp.rabbitmq import TEMPORARY, RabbitMQ
+from jmsapi_stomp.registry import SUBSCRIPTIONS, Key
+from jmsapi_stomp.steps import Steps, run
+from jmsapi_stomp.wiring import ConsumerHandle, Wiring
+
+__all__ = ["Subscribing"]
+
+_SIDE_TOPIC = "/topic/jmsapi.unsub"
+
+
+class Subscribing:
+    """Opens consumers and removes subscriptions. I/O thread only."""
+
+    def __init__(self, wiring: Wiring, consumers: Consumers, links: Links) -> None:
+        self._wiring = wiring
+        self._consumers = consumers
+        self._links = links
+        self._serials = count(1)
+
+    def _key(self, name: str, *, durable: bool) -> Key:
+        wiring = self._wiring
+        return (*wiring.place, wiring.client_id or "", "durable" if durable else "volatile", name)
+
+    # opening
+
+    def open(self, consumer: Consumer, done: Done) -> None:
+        """Subscribe."""
+        run(self._open(consumer), done)
+
+    def _open(self, consumer: Consumer) -> Steps[None]:
+        plan, spec = consumer.plan, consumer.spec
+        if not plan.registered:
+            yield lambda done: self._consumers.subscribe(consumer, done)
+            return
+        key = self._key(spec.subscription or "", durable=spec.durable)
+        first = not SUBSCRIPTIONS.active(key)
+        changed = SUBSCRIPTIONS.enter(key, spec)
+        consumer.key = key
+        try:
+            if plan.inner:
+                consumer.link = yield from self._links.inner()
+            if plan.lock is not None:
+                consumer.lock = yield from self._locked(plan.lock, spec.subscription or "")
+            stale = first and (changed or plan.volatile or (self._wiring.options.resubscribe and spec.durable))
+            if plan.replace is not None and stale:
+                yield from self._replace(plan.replace, volatile=plan.volatile)
+            yield lambda done: self._consumers.subscribe(consumer, done)
+        except ProviderError:
+            self.left(consumer)
+            raise
+
+    def _locked(self, queue: str, name: str) -> Steps[Link]:
+        try:
+            link = yield from self._links.lock(queue)
+        except ProviderError as cause:
+            if cause.kind is ErrorKind.IN_USE:
+                raise ProviderError(ErrorKind.IN_USE, f"the subscription {name!r} is in use by another connection") from cause
+            raise
+        return link
+
+    def _replace(self, deletion: Headers, *, volatile: bool) -> Steps[None]:
+        """Delete what is left under the name; what others still use stays."""
+        try:
+            yield from self._delete(deletion)
+        except ProviderError as cause:
+            if not volatile:
+                raise ProviderError(ErrorKind.IN_USE, f"the subscription is in use elsewhere: {cause.message}") from cause
+
+    def _delete(self, deletion: Headers) -> Steps[None]:
+        """Delete a subscription where an ERROR would end the connection that asks: on one of its own."""
+        wiring = self._wiring
+        if not wiring.dialect.every_error_ends:
+            yield from self._delete_on(wiring.link, deletion)
+            return
+        link = yield from self._links.connect(wiring.client_id or GLOBAL_CLIENT)
+        try:
+            yield from self._delete_on(link, deletion)
+        finally:
+            self._links.drop(link)
+
+    def _delete_on(self, link: Link, deletion: Headers) -> Steps[None]:
+        # RabbitMQ wants the id of a subscription to end: any will do, for the queue's name is in the other headers.
+        name = f"u{next(self._serials)}"
+        if isinstance(self._wiring.dialect, RabbitMQ):
+            yield lambda done: link.request("cannot unsubscribe", "SUBSCRIBE", [("id", name), ("destination", _SIDE_TOPIC)], done)
+        yield lambda done: link.request("cannot unsubscribe", "UNSUBSCRIBE", [("id", name), *deletion], done)
+
+    # ending
+
+    def left(self, consumer: Consumer) -> None:
+        """Take note that a consumer is gone, and let go what was held for it."""
+        key, consumer.key = consumer.key, None
+        last = key is not None and SUBSCRIPTIONS.leave(key)
+        lock, consumer.lock = consumer.lock, None
+        if lock is not None:
+            self._links.drop(lock)
+        if last and key is not None and not consumer.spec.durable:
+            SUBSCRIPTIONS.forget(key)
+
+    def release(self, consumer: Consumer, done: Done) -> None:
+        """End a consumer, and with the last one a subscription that is not to outlive it."""
+        run(self._release(consumer), done)
+
+    def _release(self, consumer: Consumer) -> Steps[None]:
+        yield lambda done: self._consumers.release(consumer, done)
+        key = consumer.key
+        self.left(consumer)
+        plan = consumer.plan
+        if plan.volatile and plan.replace is not None and key is not None and not SUBSCRIPTIONS.active(key):
+            yield from self._replace(plan.replace, volatile=True)
+
+    # temporary destinations
+
+    def create_temporary(self, address: Address, done: Done) -> None:
+        """Make a temporary destination; Artemis and Classic make it when it is first used."""
+        dialect, link = self._wiring.dialect, self._wiring.link
+        if not isinstance(dialect, RabbitMQ) or address.kind.is_topic:
+            done(None)
+            return
+        # A SEND declares the queue; its message, which is to live for 0 ms, is dropped at once.
+        headers = [("destination", f"/queue/{address.name}"), ("expiration", "0"), *TEMPORARY]
+        link.confirmed(command_frame("SEND", headers), done)
+
+    def remove_temporary(self, address: Address, done: Done) -> None:
+        """Delete a temporary destination: on RabbitMQ its queue; elsewhere it ends when nobody uses it."""
+        wiring = self._wiring
+        wiring.temporary.discard(address)
+        if isinstance(wiring.dialect, RabbitMQ) and not address.kind.is_topic:
+            run(self._delete(wiring.dialect.deletion(address.name)), done)
+        elif address.kind.is_topic or not wiring.dialect.every_error_ends:
+            done(None)
+        else:
+            run(self._empty(address), done)
+
+    def _empty(self, address: Address) -> Steps[None]:
+        """Consume what is left in a temporary queue of Artemis, which goes when it is empty and idle."""
+        wiring = self._wiring
+        spec = ConsumerSpec(address, prefetch=1000)
+        handle = ConsumerHandle(-next(self._serials), 0, False)
+        consumer = Consumer(handle, spec, wiring.dialect.plan(spec, None), wiring.link)
+        yield lambda done: self._consumers.subscribe(consumer, done)
+        yield lambda done: wiring.loop.later(wiring.options.drain_ms / 1000, lambda: done(None))
+        yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
+        yield lambda done: self._consumers.release(consumer, done)
+
+    # durable subscriptions
+
+    def remove(self, name: str, done: Done) -> None:
+        """Delete a durable subscription.
+
+        Errors: IN_USE; SUBSCRIPTION when there is none, where the broker can tell; UNSUPPORTED.
+        """
+        run(self._remove(name), done)
+
+    def _remove(self, name: str) -> Steps[None]:
+        wiring = self._wiring
+        key = self._key(name, durable=True)
+        if SUBSCRIPTIONS.active(key):
+            raise ProviderError(ErrorKind.IN_USE, f"the subscription {name!r} is in use")
+        if isinstance(wiring.dialect, RabbitMQ):
+            yield from self._remove_queues(wiring.dialect, name)
+        elif wiring.dialect.checks_subscriptions and SUBSCRIPTIONS.kind(key):
+            text = f"{name!r} is a queue of a virtual topic, which STOMP cannot delete: the broker's administrator can"
+            raise ProviderError(ErrorKind.UNSUPPORTED, text)
+        else:
+            yield from self._delete(wiring.dialect.deletion(name))
+        SUBSCRIPTIONS.forget(key)
+
+    def _remove_queues(self, dialect: RabbitMQ, name: str) -> Steps[None]:
+        found = False
+        for shared in (False, True):
+            if not shared and self._wiring.client_id is None:
+                continue
+            queue = dialect.subscription_queue(name, self._wiring.client_id, durable=True, shared=shared)
+            if not (yield from self._exists(queue)):
+                continue
+            found = True
+            lock = None
+            if not shared:
+                lock = yield from self._locked(f"jmsapi.lock.sub.{self._wiring.client_id}.{name}", name)
+            try:
+                yield from self._delete(dialect.deletion(queue))
+            finally:
+                if lock is not None:
+                    self._links.drop(lock)
+        if not found:
+            raise ProviderError(ErrorKind.SUBSCRIPTION, f"there is no durable subscription {name!r}")
+
+    def _exists(self, queue: str) -> Steps[bool]:
+        """Look for a queue on a connection of its own: RabbitMQ closes it when there is none."""
+        link = yield from self._links.connect(None)
+        headers = [("id", "look"), ("destination", f"/amq/queue/{queue.replace('/', '%2F')}"), ("ack", "client-individual")]
+        try:
+            yield lambda done: link.request(
+                "cannot look", "SUBSCRIBE", [*headers, *self._wiring.dialect.window(1, deferred=False)], done
+            )
+        except ProviderError as cause:
+            if cause.kind is ErrorKind.DESTINATION:
+                return False
+            raise
+        finally:
+            self._links.drop(link)
+        return True
