@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import itertools
 import os
 import threading
@@ -24,6 +25,7 @@ __all__ = [
     "PATIENCE_MS",
     "QUIET_MS",
     "Completions",
+    "HeldRecorder",
     "Problems",
     "Recorder",
     "eventually",
@@ -31,6 +33,7 @@ __all__ = [
     "expect_nothing_for",
     "finish",
     "in_thread",
+    "must_wait",
     "outcome_of",
     "receive",
     "receive_all",
@@ -143,6 +146,14 @@ def finish(future: Future[T], timeout_ms: float = PATIENCE_MS) -> T:
     return future.result(timeout_ms / 1000)
 
 
+def must_wait(call: Callable[[], T], ms: float = QUIET_MS) -> Future[T]:
+    """Make a call in a thread of its own, and see that it does not return for a while; ``finish`` gives its result."""
+    pending = in_thread(call)
+    done, _ = concurrent.futures.wait([pending], ms / 1000)
+    assert not done, "the call was to wait, and has returned"
+    return pending
+
+
 def outcome_of(call: Callable[[], object]) -> BaseException | None:
     """Return what a call raised, or None; for calls in a listener, where raising would mean something."""
     try:
@@ -217,6 +228,32 @@ class Recorder:
     def wait_for_texts(self, count: int, timeout_ms: float = PATIENCE_MS) -> list[str | None]:
         """Return all texts as soon as there are ``count``; they must come."""
         return [text_of(message) for message in self.wait_for(count, timeout_ms)]
+
+
+class HeldRecorder(Recorder):
+    """A MessageListener that waits in its first call until the test lets it go on, and then makes a call of its own.
+
+    Args:
+        call: Made in the listener's thread; what becomes of it is in ``outcomes``.
+    """
+
+    def __init__(self, call: Callable[[], object] = lambda: None) -> None:
+        super().__init__(self._hold)
+        self._call = call
+        self._going = threading.Event()
+        self.outcomes: list[BaseException | None] = []
+
+    def started(self) -> None:
+        """Wait until it has been called."""
+        self.wait_for(1)
+
+    def go_on(self) -> None:
+        """Let it make its call, and return."""
+        self._going.set()
+
+    def _hold(self, _: Message) -> None:
+        self._going.wait(PATIENCE_MS / 1000)
+        self.outcomes.append(outcome_of(self._call))
 
 
 class Completions:
