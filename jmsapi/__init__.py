@@ -20,6 +20,7 @@ from jmsapi import errors as _errors
 from jmsapi._entry import (
     capabilities,
     connection_factory,
+    known_providers,
     lookup,
     register_object,
     register_provider,
@@ -43,6 +44,7 @@ __all__ = [
     "__version__",
     "capabilities",
     "connection_factory",
+    "known_providers",
     "lookup",
     "redact_url",
     "register_object",

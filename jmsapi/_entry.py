@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Final, TypeVar, overload
 
 from jmsapi import config
@@ -13,7 +14,7 @@ from jmsapi.api import Connection, ConnectionFactory, Destination, JMSContext
 from jmsapi.errors import JMSException
 from jmsapi.spi import Capabilities, ProviderEntry
 
-__all__ = ["capabilities", "connection_factory", "lookup", "register_object", "register_provider"]
+__all__ = ["capabilities", "connection_factory", "known_providers", "lookup", "register_object", "register_provider"]
 
 T = TypeVar("T")
 _objects: Final[dict[str, object]] = {}
@@ -47,10 +48,10 @@ def lookup(name: str) -> ConnectionFactory | Destination: ...
 
 
 @overload
-def lookup(name: str, kind: type[T]) -> T: ...
+def lookup(name: str, kind: Callable[..., T]) -> T: ...
 
 
-def lookup(name: str, kind: type[T] | None = None) -> object:
+def lookup(name: str, kind: Callable[..., object] | None = None) -> object:
     """Find an administered object by name.
 
     What ``register_object`` bound comes first, then the tables ``[factories.NAME]``, ``[queues.NAME]`` and ``[topics.NAME]`` of
@@ -58,7 +59,7 @@ def lookup(name: str, kind: type[T] | None = None) -> object:
 
     Args:
         name: As it was bound, or as the file says.
-        kind: What it must be, such as ``ConnectionFactory`` or ``Queue``; also the type that is returned.
+        kind: The class it must be of, such as ``ConnectionFactory`` or ``Queue``; also the type that is returned.
     Returns:
         The object bound, or a new one from the file.
     Raises:
@@ -68,7 +69,8 @@ def lookup(name: str, kind: type[T] | None = None) -> object:
     Spec: 9.1.1-1, 9.1.2-1, 4.2-1.
     """
     found = _find(name)
-    if kind is not None and not isinstance(found, kind):
+    # Not type[T]: mypy would refuse the interfaces there, since they are abstract.
+    if isinstance(kind, type) and not isinstance(found, kind):
         raise JMSException(f"{name!r} is a {_kind_of(found)}, not a {kind.__name__}", "wrong-kind")
     return found
 
@@ -130,6 +132,17 @@ def register_provider(entry: ProviderEntry) -> None:
     Threads: any.
     """
     providers.register(entry)
+
+
+def known_providers() -> dict[str, ProviderEntry | JMSException]:
+    """Return every provider that is installed or registered, by name; an installed one that cannot be used gives its error.
+
+    All installed providers are loaded, their wire libraries are not.
+
+    Threads: any.
+    """
+    found: dict[str, ProviderEntry | JMSException] = {entry.name: entry for entry in providers.entries()}
+    return {**providers.faults(), **found}
 
 
 def capabilities(of: Connection | JMSContext) -> Capabilities:

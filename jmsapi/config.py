@@ -151,8 +151,8 @@ def split_url(url: str) -> SplitUrl:
     user: str | None = None
     password: str | None = None
     if at:
-        user, colon, secret = user_info.partition(":")
-        user = _decoded(user, shown, "the user name")
+        name, colon, secret = user_info.partition(":")
+        user = _decoded(name, shown, "the user name")
         password = _decoded(secret, shown, "the password") if colon else None
     host, port = _host_and_port(place, shown)
     return SplitUrl(

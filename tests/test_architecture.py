@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi.spark": PUBLIC,
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
     "jmsapi.testing": (*PUBLIC, "jmsapi.spi", "jmsapi_inproc"),
-    "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi.selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),
+    "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi_selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),
     "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     "jmsapi_amqp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from jmsapi_conformance import _rewrite  # noqa: F401  # pyright: ignore[reportUnusedImport] - comes first, see there
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.deadline import run_within
 from jmsapi_conformance.fixtures import (
@@ -50,9 +51,6 @@ __all__ = [
     "session",
     "topic",
 ]
-
-# Before these modules are imported: their asserts explain themselves.
-pytest.register_assert_rewrite("jmsapi_conformance.kit", "jmsapi_conformance.suite")
 
 SUITE: Final = Path(__file__).parent / "suite"
 TEST_DEADLINE_S: Final = float(os.environ.get("JMSAPI_CONFORMANCE_TEST_DEADLINE", "60"))

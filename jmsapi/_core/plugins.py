@@ -44,7 +44,7 @@ class Providers(Mapping[str, ProviderEntry]):
         self._registered: dict[str, ProviderEntry] = {}
         self._found: dict[str, ProviderEntry] = {}
         self._unread: list[EntryPoint] | None = None
-        self._broken: dict[str, Exception] = {}
+        self._broken: dict[str, JMSException] = {}
 
     def register(self, entry: ProviderEntry) -> None:
         """Add a provider; it comes before an installed one of the same scheme.
@@ -86,7 +86,7 @@ class Providers(Mapping[str, ProviderEntry]):
         found = {id(self[scheme]): self[scheme] for scheme in self}
         return tuple(sorted(found.values(), key=lambda entry: entry.name))
 
-    def faults(self) -> dict[str, Exception]:
+    def faults(self) -> dict[str, JMSException]:
         """Return the installed entry points that could not be used, by name, and why."""
         with self._lock:
             self._load(lambda _: True)

@@ -35,17 +35,16 @@ def test_commit_on_a_context_that_is_not_transacted_is_illegal(context: JMSConte
         context.commit()
 
 
+CALLS: dict[str, Callable[[Session, Queue], object]] = {
+    "create_producer": lambda session, queue: session.create_producer(queue),
+    "create_consumer": lambda session, queue: session.create_consumer(queue),
+    "create_text_message": lambda session, _: session.create_text_message("text"),
+    "recover": lambda session, _: session.recover(),
+}
+
+
 @requirement("7.3-7")
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda session, queue: session.create_producer(queue),
-        lambda session, queue: session.create_consumer(queue),
-        lambda session, queue: session.create_text_message("text"),
-        lambda session, queue: session.recover(),
-    ],
-    ids=["create_producer", "create_consumer", "create_text_message", "recover"],
-)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_call_on_a_closed_session_is_illegal(session: Session, queue: Queue, call: Callable[[Session, Queue], object]) -> None:
     session.close()
     with pytest.raises(IllegalStateException):

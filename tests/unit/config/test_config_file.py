@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from jmsapi.config import load_config
 from jmsapi.errors import JMSException
 

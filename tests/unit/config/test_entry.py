@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jmsapi
 import pytest
+
+import jmsapi
 
 PUBLIC_NAMES = Path(__file__).parents[2] / "data" / "public_names.txt"
 

@@ -5,11 +5,12 @@ import logging
 from typing import Any, Literal, cast
 
 import pytest
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
 from jmsapi.config import parse_url, redact_url, split_url
 from jmsapi.errors import JMSException
 from jmsapi.spi import VERSION, Clock, Provider, ProviderEntry
 from jmsapi.spi.options import ProviderOptions, TlsOptions
-from pydantic import ConfigDict, Field, field_validator, model_validator
 
 SECRET = "s3cret-pässw/rd"
 

@@ -3,6 +3,7 @@
 from importlib.metadata import EntryPoint
 
 import pytest
+
 from jmsapi._core.plugins import Providers, create_provider
 from jmsapi.errors import JMSException
 from jmsapi.spi import VERSION, Clock, Provider, ProviderEntry, SystemClock
@@ -12,9 +13,7 @@ from jmsapi.spi.options import ProviderOptions
 class Entry:
     extra: str | None = None
 
-    def __init__(
-        self, name: str, *schemes: str, version: tuple[int, int] = VERSION, missing: ImportError | None = None
-    ) -> None:
+    def __init__(self, name: str, *schemes: str, version: tuple[int, int] = VERSION, missing: ImportError | None = None) -> None:
         self.name, self.schemes, self.spi_version, self._missing = name, schemes or (name,), version, missing
 
     def options(self) -> type[ProviderOptions]:

@@ -1,0 +1,228 @@
+"""``jmsapi send``, ``receive`` and ``ping``."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+import jmsapi
+from jmsapi import (
+    BytesMessage,
+    ConnectionFactory,
+    DeliveryMode,
+    Destination,
+    JMSConsumer,
+    JMSContext,
+    MapMessage,
+    Message,
+    MessageEOFException,
+    ObjectMessage,
+    Queue,
+    StreamMessage,
+    TextMessage,
+    Topic,
+)
+from jmsapi.cli._target import NOT_ENOUGH, PropertyOptions, UrlOption, factory_for, properties_from
+
+__all__ = ["ping", "receive", "send"]
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue, or of the topic with --topic.")]
+TopicOption = Annotated[bool, typer.Option("--topic", "-t", help="NAME is a topic.")]
+
+
+def send(
+    name: NameArgument,
+    url: UrlOption,
+    body: Annotated[str | None, typer.Argument(metavar="[BODY]", help="The body; left out or '-': standard input.")] = None,
+    topic: TopicOption = False,
+    as_bytes: Annotated[bool, typer.Option("--bytes", help="Send a BytesMessage.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="Each line of standard input is a message.")] = False,
+    properties: PropertyOptions = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Send each message so many times.")] = 1,
+    jms_type: Annotated[str | None, typer.Option("--type", help="JMSType.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="JMSCorrelationID.")] = None,
+    reply_to: Annotated[str | None, typer.Option(help="JMSReplyTo: the name of a queue.")] = None,
+    priority: Annotated[int, typer.Option(min=0, max=9, help="JMSPriority.")] = 4,
+    time_to_live: Annotated[int, typer.Option("--ttl", min=0, help="Time to live in milliseconds; 0 for ever.")] = 0,
+    delay: Annotated[int, typer.Option(min=0, help="Delivery delay in milliseconds.")] = 0,
+    non_persistent: Annotated[bool, typer.Option("--non-persistent", help="The broker may keep it in memory only.")] = False,
+) -> None:
+    """Send text or bytes, from the command line or from standard input."""
+    values = properties_from(properties)
+    bodies = list(_bodies(body, as_bytes=as_bytes, lines=lines))
+    with factory_for(url).create_context() as context:
+        producer = context.create_producer().set_priority(priority).set_time_to_live(time_to_live)
+        producer.set_delivery_mode(DeliveryMode.NON_PERSISTENT if non_persistent else DeliveryMode.PERSISTENT)
+        if delay:
+            producer.set_delivery_delay(delay)
+        for key, value in values.items():
+            producer.set_property(key, value)
+        if jms_type is not None:
+            producer.set_jms_type(jms_type)
+        if correlation_id is not None:
+            producer.set_jms_correlation_id(correlation_id)
+        if reply_to is not None:
+            producer.set_jms_reply_to(context.create_queue(reply_to))
+        destination = _destination(context, name, topic=topic)
+        for one in bodies:
+            for _ in range(count):
+                producer.send(destination, one)
+
+
+def _bodies(body: str | None, *, as_bytes: bool, lines: bool) -> Iterator[str | bytes]:
+    if body is not None and body != "-":
+        if lines:
+            raise typer.BadParameter("--lines reads standard input; leave the body out")
+        yield body.encode() if as_bytes else body
+        return
+    read = sys.stdin.buffer.read()
+    for part in read.splitlines() if lines else [read]:
+        yield part if as_bytes else _decoded(part)
+
+
+def _decoded(part: bytes) -> str:
+    try:
+        return part.decode()
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter(f"standard input is no UTF-8 text ({error}); use --bytes") from None
+
+
+def receive(
+    name: NameArgument,
+    url: UrlOption,
+    topic: TopicOption = False,
+    count: Annotated[int, typer.Option("--count", "-n", min=0, help="How many to receive; 0: until none comes any more.")] = 1,
+    timeout: Annotated[int, typer.Option(min=0, help="Longest wait for each message in milliseconds; 0 for ever.")] = 5000,
+    selector: Annotated[str | None, typer.Option("--selector", "-s", help="Message selector.")] = None,
+    durable: Annotated[str | None, typer.Option(metavar="NAME", help="Durable subscription; needs --client-id.")] = None,
+    client_id: Annotated[str | None, typer.Option(help="Client identifier.")] = None,
+    browse: Annotated[bool, typer.Option("--browse", help="Show what is in the queue, and leave it there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each: headers, properties, body.")] = False,
+) -> None:
+    """Receive messages and print their bodies. A message is acknowledged once it is printed."""
+    with factory_for(url).create_context(session_mode=JMSContext.CLIENT_ACKNOWLEDGE) as context:
+        if client_id is not None:
+            context.client_id = client_id
+        destination = _destination(context, name, topic=topic)
+        if browse:
+            if not isinstance(destination, Queue):
+                raise typer.BadParameter("only a queue can be browsed")
+            for shown, waiting in enumerate(context.create_browser(destination, selector), 1):
+                _print(waiting, as_json=as_json)
+                if shown == count:
+                    break
+            return
+        consumer = _consumer(context, destination, selector, durable)
+        seen = 0
+        while count == 0 or seen < count:
+            message = consumer.receive(timeout)
+            if message is None:
+                break
+            _print(message, as_json=as_json)
+            message.acknowledge()
+            seen += 1
+    if seen < count:
+        print(f"jmsapi: {seen} of {count} messages came within {timeout} ms", file=sys.stderr)
+        raise typer.Exit(NOT_ENOUGH)
+
+
+def _consumer(context: JMSContext, destination: Destination, selector: str | None, durable: str | None) -> JMSConsumer:
+    if durable is None:
+        return context.create_consumer(destination, selector)
+    if not isinstance(destination, Topic):
+        raise typer.BadParameter("--durable is for topics")
+    return context.create_durable_consumer(destination, durable, selector)
+
+
+def _destination(context: JMSContext, name: str, *, topic: bool) -> Queue | Topic:
+    return context.create_topic(name) if topic else context.create_queue(name)
+
+
+def _print(message: Message, *, as_json: bool) -> None:
+    body = _body(message)
+    if as_json:
+        print(json.dumps({**_headers(message), "body": _plain(body)}, ensure_ascii=False), flush=True)
+    elif isinstance(body, bytes):
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+    else:
+        print(body if isinstance(body, str) else json.dumps(_plain(body), ensure_ascii=False), flush=True)
+
+
+def _body(message: Message) -> Any:
+    if isinstance(message, TextMessage):
+        return message.text
+    if isinstance(message, BytesMessage):
+        return message.get_body(bytes)
+    if isinstance(message, MapMessage):
+        return {key: message.get_object(key) for key in message.map_names}
+    if isinstance(message, StreamMessage):
+        return list(_entries(message))
+    if isinstance(message, ObjectMessage):
+        return repr(message.object)
+    return None
+
+
+def _entries(message: StreamMessage) -> Iterable[Any]:
+    while True:
+        try:
+            yield message.read_object()
+        except MessageEOFException:
+            return
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can say; bytes become base64."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list):
+        return [_plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _headers(message: Message) -> dict[str, Any]:
+    headers = {
+        "JMSMessageID": message.jms_message_id,
+        "JMSTimestamp": message.jms_timestamp,
+        "JMSCorrelationID": message.jms_correlation_id,
+        "JMSReplyTo": None if message.jms_reply_to is None else str(message.jms_reply_to),
+        "JMSDestination": str(message.jms_destination),
+        "JMSDeliveryMode": message.jms_delivery_mode,
+        "JMSRedelivered": message.jms_redelivered,
+        "JMSType": message.jms_type,
+        "JMSExpiration": message.jms_expiration,
+        "JMSPriority": message.jms_priority,
+    }
+    properties = {name: message.get_object_property(name) for name in message.property_names}
+    return {"headers": headers, "properties": properties}
+
+
+def ping(url: UrlOption) -> None:
+    """Connect, say who answers, and time a message there and back where the broker has temporary queues."""
+    factory: ConnectionFactory = factory_for(url)
+    begun = time.perf_counter()
+    with factory.create_context() as context:
+        connected = (time.perf_counter() - begun) * 1000
+        has = jmsapi.capabilities(context)
+        broker = f"{has.broker} {has.version}".strip()
+        print(f"{has.provider} on {broker}: connected in {connected:.0f} ms")
+        if not has.temporary_queue:
+            return
+        queue = context.create_temporary_queue()
+        consumer = context.create_consumer(queue)
+        begun = time.perf_counter()
+        context.create_producer().send(queue, "ping")
+        if consumer.receive(10_000) is None:
+            print("jmsapi: the message did not come back within 10 s", file=sys.stderr)
+            raise typer.Exit(NOT_ENOUGH)
+        print(f"a message there and back: {(time.perf_counter() - begun) * 1000:.1f} ms")
+        consumer.close()
+        queue.delete()
