@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import TRANSACTED, Entry, Inbox, Plan
@@ -90,13 +90,14 @@ class ConsumerImpl(MessageConsumer):
         return self.spec.selector
 
     @property
-    def message_listener(self) -> MessageListener | None:
+    def message_listener(self) -> Listener | None:
         """Return the listener, or None; see MessageConsumer."""
         self.check_open()
-        return cast("MessageListener | None", self.listener)
+        return self.listener
 
     @message_listener.setter
-    def message_listener(self, listener: Listener | None) -> None:
+    def message_listener(self, message_listener: Listener | None) -> None:
+        listener = message_listener
         if listener is not None and not callable(getattr(listener, "on_message", listener)):
             raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")
         session = self.session

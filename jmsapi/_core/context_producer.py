@@ -6,14 +6,14 @@ Spec: 11.2.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from jmsapi._core import options_check as valid
 from jmsapi._core.context import JMSContextImpl, runtime
 from jmsapi._core.held_values import HeldValues
-from jmsapi._core.options_check import delivery_delay, delivery_mode, priority, time_to_live
 from jmsapi._core.producer import ProducerImpl
 from jmsapi.api import CompletionListener, Destination, JMSProducer, Message
-from jmsapi.errors import IllegalArgumentException, InvalidDestinationException, MessageFormatException
+from jmsapi.errors import IllegalArgumentException, MessageFormatException
 from jmsapi.spi import PERSISTENT
 
 __all__ = ["JMSProducerImpl"]
@@ -50,8 +50,6 @@ class JMSProducerImpl(HeldValues):
         """Send a message or a body; see JMSProducer."""
         session = self._context.session
         session.check_open()
-        if not isinstance(destination, Destination):
-            raise InvalidDestinationException(f"send: {destination!r} is not a destination")
         address = session.usable(destination)
         message = body if isinstance(body, Message) else self._message(body, body_type)
         self.apply_to(message)
@@ -64,7 +62,7 @@ class JMSProducerImpl(HeldValues):
         producer.send_to(destination, address, message, self._delivery_mode, self._priority, self._time_to_live, self._async)
         return self
 
-    def _message(self, body: Any, body_type: type | None) -> Message:
+    def _message(self, body: object, body_type: type | None) -> Message:
         session = self._context.session
         if body is None:
             return self._empty(body_type)
@@ -76,7 +74,8 @@ class JMSProducerImpl(HeldValues):
             return message
         if isinstance(body, Mapping):
             entries = session.create_map_message()
-            for name, value in body.items():
+            named = cast("Mapping[str, Any]", body)
+            for name, value in named.items():
                 entries.set_object(name, value)
             return entries
         return session.create_object_message(body)
@@ -129,8 +128,8 @@ class JMSProducerImpl(HeldValues):
 
     @delivery_mode.setter
     @runtime
-    def delivery_mode(self, mode: int) -> None:
-        self._delivery_mode = delivery_mode(mode)
+    def delivery_mode(self, delivery_mode: int) -> None:
+        self._delivery_mode = valid.delivery_mode(delivery_mode)
 
     def set_delivery_mode(self, delivery_mode: int) -> JMSProducer:
         """Set the delivery mode; see JMSProducer."""
@@ -144,8 +143,8 @@ class JMSProducerImpl(HeldValues):
 
     @priority.setter
     @runtime
-    def priority(self, value: int) -> None:
-        self._priority = priority(value)
+    def priority(self, priority: int) -> None:
+        self._priority = valid.priority(priority)
 
     def set_priority(self, priority: int) -> JMSProducer:
         """Set the priority; see JMSProducer."""
@@ -159,8 +158,8 @@ class JMSProducerImpl(HeldValues):
 
     @time_to_live.setter
     @runtime
-    def time_to_live(self, value: int) -> None:
-        self._time_to_live = time_to_live(value)
+    def time_to_live(self, time_to_live: int) -> None:
+        self._time_to_live = valid.time_to_live(time_to_live)
 
     def set_time_to_live(self, time_to_live_ms: int) -> JMSProducer:
         """Set the time to live; see JMSProducer."""
@@ -174,8 +173,8 @@ class JMSProducerImpl(HeldValues):
 
     @delivery_delay.setter
     @runtime
-    def delivery_delay(self, value: int) -> None:
-        delay = delivery_delay(value)
+    def delivery_delay(self, delivery_delay: int) -> None:
+        delay = valid.delivery_delay(delivery_delay)
         if delay:
             self._context.connection.link.require("delivery_delay", "a delivery delay")
         self._delivery_delay = delay

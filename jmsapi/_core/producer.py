@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jmsapi._core import options_check as valid
 from jmsapi._core.message import snapshot, stamp
-from jmsapi._core.options_check import delivery_delay, delivery_mode, priority, time_to_live
 from jmsapi.api import CompletionListener, Destination, Message, MessageProducer
 from jmsapi.errors import (
     IllegalArgumentException,
@@ -81,9 +81,9 @@ class ProducerImpl(MessageProducer):
         return self._delivery_mode
 
     @delivery_mode.setter
-    def delivery_mode(self, mode: int) -> None:
+    def delivery_mode(self, delivery_mode: int) -> None:
         self.check_open()
-        self._delivery_mode = delivery_mode(mode)
+        self._delivery_mode = valid.delivery_mode(delivery_mode)
 
     @property
     def priority(self) -> int:
@@ -92,9 +92,9 @@ class ProducerImpl(MessageProducer):
         return self._priority
 
     @priority.setter
-    def priority(self, value: int) -> None:
+    def priority(self, priority: int) -> None:
         self.check_open()
-        self._priority = priority(value)
+        self._priority = valid.priority(priority)
 
     @property
     def time_to_live(self) -> int:
@@ -103,9 +103,9 @@ class ProducerImpl(MessageProducer):
         return self._time_to_live
 
     @time_to_live.setter
-    def time_to_live(self, value: int) -> None:
+    def time_to_live(self, time_to_live: int) -> None:
         self.check_open()
-        self._time_to_live = time_to_live(value)
+        self._time_to_live = valid.time_to_live(time_to_live)
 
     @property
     def delivery_delay(self) -> int:
@@ -114,9 +114,9 @@ class ProducerImpl(MessageProducer):
         return self._delivery_delay
 
     @delivery_delay.setter
-    def delivery_delay(self, value: int) -> None:
+    def delivery_delay(self, delivery_delay: int) -> None:
         self.check_open()
-        delay = delivery_delay(value)
+        delay = valid.delivery_delay(delivery_delay)
         if delay:
             self.session.link.require("delivery_delay", "a delivery delay")
         self._delivery_delay = delay
@@ -160,14 +160,14 @@ class ProducerImpl(MessageProducer):
             raise IllegalArgumentException(f"a completion listener has on_completion and on_exception, not {listener!r}")
         session = self.session
         now = session.link.clock.now_ms()
-        life = self._time_to_live if ttl is None else time_to_live(ttl)
+        life = self._time_to_live if ttl is None else valid.time_to_live(ttl)
         envelope = snapshot(
             message,
             destination=address,
             message_id=None if self._disable_message_id else session.next_message_id(),
             timestamp=0 if self._disable_message_timestamp else now,
-            delivery_mode=self._delivery_mode if mode is None else delivery_mode(mode),
-            priority=self._priority if rank is None else priority(rank),
+            delivery_mode=self._delivery_mode if mode is None else valid.delivery_mode(mode),
+            priority=self._priority if rank is None else valid.priority(rank),
             expiration=now + life if life else 0,
             delivery_time=now + self._delivery_delay,
             origin=session.link.origin,

@@ -12,7 +12,7 @@ from jmsapi.errors import InvalidSelectorException
 __all__ = ["checked_selector"]
 
 
-def checked_selector(text: str | None) -> str | None:
+def checked_selector(text: object) -> str | None:
     """Return a valid selector's text, or None when everything is selected (None, empty or blank).
 
     Raises:
