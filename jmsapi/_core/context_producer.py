@@ -70,7 +70,7 @@ class JMSProducerImpl(HeldValues):
             return session.create_text_message(body)
         if isinstance(body, bytes | bytearray | memoryview):
             message = session.create_bytes_message()
-            message.write_bytes(body)
+            message.write_bytes(cast("bytes | bytearray | memoryview", body))
             return message
         if isinstance(body, Mapping):
             entries = session.create_map_message()
