@@ -197,10 +197,7 @@ def test_closing_a_connection_does_not_acknowledge_for_the_client(
     def consume() -> tuple[Connection, list[Message]]:
         connection = connect(client_id=client_id)
         session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
-        if kind == "queue":
-            consumer = session.create_consumer(queue)
-        else:
-            consumer = session.create_durable_consumer(topic, subscription)
+        consumer = session.create_consumer(queue) if kind == "queue" else session.create_durable_consumer(topic, subscription)
         if not sent:
             send_texts(other_session, queue if kind == "queue" else topic, "1", "2", "3")
             sent.append(kind)
