@@ -11,7 +11,7 @@ Reading builds values of the types below and of classes that the application reg
 | ``{"$dict": [[key, value], ...]}`` | a dict with a key that is no text or begins with ``$`` |
 | ``{"$datetime": "2024-02-29T12:00:00+01:00"}``, ``$date``, ``$time``, ``$timedelta`` ([days, seconds, microseconds]) | that |
 | ``{"$decimal": "1.50"}``, ``{"$uuid": "..."}`` | that |
-| ``{"$java": ["short", "5"]}`` | one of the number wrappers, or Char |
+| ``{"$java": ["short", "5"]}`` | one of the number wrappers, or Char by its code |
 | ``{"$object": ["module.Class", {"field": value}]}``, ``{"$enum": ["module.Class", "NAME"]}`` | of a registered class |
 
 Spec: 3.11-5, 11.2.4-7.
@@ -158,10 +158,9 @@ def _packed_instance(value: Any, name: str, depth: int) -> Any:
 
 
 def _iso_text(value: datetime.datetime | datetime.time) -> str:
-    text = value.isoformat()
-    if type(value).fromisoformat(text) != value:
+    if value.tzinfo is not None and value.utcoffset() is None:
         raise NotData(f"{value!r} has no offset from UTC that could be written")
-    return text
+    return value.isoformat()
 
 
 def _base64(value: bytes | bytearray) -> str:
@@ -169,7 +168,7 @@ def _base64(value: bytes | bytearray) -> str:
 
 
 def _java_text(value: Any) -> list[str]:
-    return [value.jms_type, str(value)]
+    return [value.jms_type, str(ord(value)) if type(value) is Char else str(value)]
 
 
 _JAVA: Final = frozenset((Byte, Short, Int, Long, Float, Double, Char))
@@ -280,7 +279,7 @@ _JAVA_READERS: Final[dict[str, Callable[[str], Any]]] = {
     "long": lambda text: Long(int(text)),
     "float": lambda text: Float(float(text)),
     "double": lambda text: Double(float(text)),
-    "char": Char,
+    "char": lambda text: Char(chr(int(text))),
 }
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "$int": lambda text: int(_as_text(text), 16),

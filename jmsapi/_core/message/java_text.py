@@ -123,7 +123,7 @@ def double_text(value: float) -> str:
 
 def float_text(value: float) -> str:
     """Write a binary32 number as ``Float.toString`` does."""
-    return _real_text(float(value), lambda text: float(Float(float(text))))
+    return _real_text(float(Float(value)), lambda text: float(Float(float(text))))
 
 
 def _real_text(value: float, read: Callable[[str], float]) -> str:

@@ -40,8 +40,9 @@ class TextMessageImpl(MessageImpl, TextMessage):
         self._text = accept.string(text)
 
     def get_body(self, body_type: type[T]) -> T | None:
+        fits = issubclass(str, plain_class(body_type))
         text = self.text
-        if text is None or issubclass(str, plain_class(body_type)):
+        if fits or text is None:
             return cast(T | None, text)
         raise self._wrong_body(body_type)
 

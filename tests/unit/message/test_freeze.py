@@ -1,0 +1,122 @@
+"""Sending: the envelope is frozen, cheaply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jmsapi._core.destination import QueueImpl
+from jmsapi.spi import Address, DestinationKind, MessageKind, PlainEnvelope
+from jmsapi.values import Long
+
+FILL: dict[MessageKind, Any] = {
+    MessageKind.MESSAGE: lambda it: None,
+    MessageKind.TEXT: lambda it: setattr(it, "text", "body"),
+    MessageKind.BYTES: lambda it: it.write_bytes(b"body"),
+    MessageKind.MAP: lambda it: it.set_string("a", "body"),
+    MessageKind.STREAM: lambda it: it.write_string("body"),
+    MessageKind.OBJECT: lambda it: setattr(it, "object", "body"),
+}
+CHANGE: dict[MessageKind, Any] = {
+    MessageKind.MESSAGE: lambda it: None,
+    MessageKind.TEXT: lambda it: setattr(it, "text", "changed"),
+    MessageKind.BYTES: lambda it: it.write_bytes(b"changed"),
+    MessageKind.MAP: lambda it: it.set_string("a", "changed"),
+    MessageKind.STREAM: lambda it: it.write_string("changed"),
+    MessageKind.OBJECT: lambda it: setattr(it, "object", "changed"),
+}
+BODY: dict[MessageKind, Any] = {
+    MessageKind.MESSAGE: None,
+    MessageKind.TEXT: "body",
+    MessageKind.BYTES: b"body",
+    MessageKind.MAP: {"a": "body"},
+    MessageKind.STREAM: ["body"],
+    MessageKind.OBJECT: b'"body"',
+}
+
+
+@pytest.fixture
+def message(bench: Any, any_kind: MessageKind) -> Any:
+    message = bench.new(any_kind)
+    FILL[any_kind](message)
+    message.set_string_property("s", "x")
+    message.set_long_property("l", 5)
+    message.jms_type = "t"
+    message.jms_correlation_id = "c"
+    message.jms_reply_to = QueueImpl("answers")
+    return message
+
+
+def test_the_envelope_holds_everything(bench: Any, message: Any, any_kind: MessageKind) -> None:
+    there = Address(DestinationKind.TOPIC, "there")
+    envelope = bench.freeze(
+        message,
+        destination=there,
+        message_id="ID:x",
+        timestamp=1,
+        delivery_mode=1,
+        priority=2,
+        expiration=3,
+        delivery_time=4,
+        origin="me",
+    )
+    content_type = "application/vnd.jmsapi.object+json" if any_kind is MessageKind.OBJECT else None
+    assert envelope == PlainEnvelope(
+        kind=any_kind,
+        destination=there,
+        body=BODY[any_kind],
+        properties={"s": "x", "l": Long(5)},
+        message_id="ID:x",
+        timestamp=1,
+        correlation_id="c",
+        reply_to=Address(DestinationKind.QUEUE, "answers"),
+        delivery_mode=1,
+        jms_type="t",
+        expiration=3,
+        delivery_time=4,
+        priority=2,
+        content_type=content_type,
+        origin="me",
+    )
+    assert type(envelope.properties["l"]) is Long
+
+
+def test_later_changes_do_not_reach_the_envelope(bench: Any, message: Any, any_kind: MessageKind) -> None:
+    first, second = bench.freeze(message), bench.freeze(message)
+    CHANGE[any_kind](message)
+    message.set_string_property("s", "changed")
+    message.set_string_property("new", "changed")
+    message.jms_type = "changed"
+    message.clear_body()
+    CHANGE[any_kind](message)
+    message.clear_properties()
+    for envelope in (first, second):
+        assert envelope.body == BODY[any_kind]
+        assert envelope.properties == {"s": "x", "l": 5}
+        assert envelope.jms_type == "t"
+
+
+def test_the_message_still_has_what_it_had(bench: Any, message: Any, any_kind: MessageKind) -> None:
+    bench.freeze(message)
+    message.set_string_property("new", "y")
+    assert set(message.property_names) == {"s", "l", "new"}
+    assert bench.freeze(message).body == BODY[any_kind]
+
+
+def test_an_unchanged_message_is_frozen_without_a_copy(bench: Any, message: Any) -> None:
+    first, second = bench.freeze(message), bench.freeze(message)
+    assert first.properties is second.properties
+    assert first.body is second.body
+
+
+def test_each_change_between_sends_makes_one_copy(bench: Any) -> None:
+    message = bench.new(MessageKind.MAP)
+    envelopes: list[Any] = []
+    for n in range(3):
+        message.set_int("n", n)
+        message.set_int_property("n", n)
+        message.set_int_property("m", n)
+        envelopes.append(bench.freeze(message))
+    assert [it.body for it in envelopes] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert [it.properties for it in envelopes] == [{"n": n, "m": n} for n in range(3)]
