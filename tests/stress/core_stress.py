@@ -17,7 +17,16 @@ import time
 from dataclasses import dataclass, field
 
 import jmsapi
-from jmsapi import Connection, IllegalStateException, JMSException, Message, MessageConsumer, MessageProducer, Session, TextMessage
+from jmsapi import (
+    Connection,
+    IllegalStateException,
+    JMSException,
+    Message,
+    MessageConsumer,
+    MessageProducer,
+    Session,
+    TextMessage,
+)
 
 QUEUES = 8
 MODES = (
