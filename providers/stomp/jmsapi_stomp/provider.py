@@ -26,7 +26,8 @@ from jmsapi.spi import (
     completed,
     failed,
 )
-from jmsapi_stomp.consumers import Consumer, Consumers
+from jmsapi_stomp.consumer import Consumer
+from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.link import Done, Link
 from jmsapi_stomp.links import Links
