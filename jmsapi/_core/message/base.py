@@ -59,8 +59,7 @@ class MessageImpl(Properties):
             self._property_access = Access.SHARED
         else:
             self._envelope = delivery.envelope
-            self._correlation = self._reply_to = self._type = self._destination = UNREAD
-            self._properties = None
+            self._correlation = self._reply_to = self._type = self._destination = self._properties = UNREAD
             self._property_access = Access.READ_ONLY
         self._start_body(received=delivery is not None)
 

@@ -102,6 +102,8 @@ def as_boolean(value: BodyValue) -> bool:
 
 def as_integer(value: BodyValue, target: IntegerType) -> int:
     """Read a stored value as one of the four types of whole numbers, given as a plain int."""
+    if type(value) is int and target == "int" and _LOW <= value <= _HIGH:
+        return value
     if value is None:
         raise NumberFormatException(f"there is no value to read as {target}")
     if _source(value, target) == "string":

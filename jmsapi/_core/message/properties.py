@@ -14,7 +14,7 @@ from typing import Any, Final, SupportsFloat, SupportsIndex, cast
 from jmsapi._core.message import accept, convert
 from jmsapi._core.message.headers import Headers
 from jmsapi._core.message.names import DELIVERY_COUNT, PROVIDER_SET, NameRule, rule_for
-from jmsapi._core.message.parts import read_part
+from jmsapi._core.message.parts import UNREAD, Unread, read_part
 from jmsapi.errors import MessageFormatException, MessageNotWriteableException
 from jmsapi.spi import EMPTY_PROPERTIES
 from jmsapi.values import Value
@@ -29,9 +29,11 @@ class Access(IntEnum):
     SHARED = 1
     """An envelope holds it, too: copy first."""
     READ_ONLY = 2
+    """It is a received one."""
 
 
 OWN: Final = Access.OWN
+READ_ONLY: Final = Access.READ_ONLY
 
 
 class Properties(Headers):
@@ -39,23 +41,21 @@ class Properties(Headers):
 
     __slots__ = ("_count", "_properties", "_property_access")
 
-    _properties: Mapping[str, Value] | None
-    """None: those of the received envelope, still unread."""
+    _properties: Mapping[str, Value] | Unread
     _property_access: Access
     _count: int
     """JMSXDeliveryCount, shown with the received properties; 0 for a message that was not received."""
 
-    def _received_properties(self) -> Mapping[str, Value]:
-        properties: Mapping[str, Value] = read_part(self._envelope, "properties")
+    def _all_properties(self) -> Mapping[str, Value]:
+        properties = self._properties
+        if properties is UNREAD:
+            properties = self._properties = cast(Mapping[str, Value], read_part(self._envelope, "properties"))
         return properties
 
     def _property(self, name: str) -> Value:
-        properties = self._properties
-        if properties is None:
-            if name == DELIVERY_COUNT:
-                return self._count
-            properties = self._received_properties()
-        return properties.get(name)
+        if name == DELIVERY_COUNT and self._property_access is READ_ONLY:
+            return self._count
+        return self._all_properties().get(name)
 
     def _set_property(self, name: str, value: Value) -> None:
         if self._property_access is not OWN:
@@ -68,20 +68,18 @@ class Properties(Headers):
         cast(dict[str, Value], self._properties)[name] = value
 
     def _open_properties(self) -> None:
-        if self._property_access is Access.READ_ONLY:
+        if self._property_access is READ_ONLY:
             raise MessageNotWriteableException("the properties of a received message are read-only until clear_properties()")
-        self._properties = dict(self._properties or ())
+        self._properties = dict(self._all_properties())
         self._property_access = OWN
 
     def _freeze_properties(self) -> Mapping[str, Value]:
         """Give the properties to an envelope."""
-        properties = self._properties
-        if properties is None:
-            properties = self._received_properties()
-            if not PROVIDER_SET.isdisjoint(properties):
-                properties = {name: value for name, value in properties.items() if name not in PROVIDER_SET}
-        elif self._property_access is OWN:
+        properties = self._all_properties()
+        if self._property_access is OWN:
             self._property_access = Access.SHARED
+        elif self._property_access is READ_ONLY and not PROVIDER_SET.isdisjoint(properties):
+            properties = {name: value for name, value in properties.items() if name not in PROVIDER_SET}
         return properties
 
     def clear_properties(self) -> None:
@@ -89,17 +87,14 @@ class Properties(Headers):
         self._property_access = Access.SHARED
 
     def property_exists(self, name: str) -> bool:
-        properties = self._properties
-        if properties is None:
-            return name == DELIVERY_COUNT or name in self._received_properties()
-        return name in properties
+        return (name == DELIVERY_COUNT and self._property_access is READ_ONLY) or name in self._all_properties()
 
     @property
     def property_names(self) -> Iterator[str]:
-        properties = self._properties
-        if properties is None:
-            return iter(dict.fromkeys((*self._received_properties(), DELIVERY_COUNT)))
-        return iter(tuple(properties))
+        names = tuple(self._all_properties())
+        if self._property_access is READ_ONLY and DELIVERY_COUNT not in names:
+            names = (*names, DELIVERY_COUNT)
+        return iter(names)
 
     def get_boolean_property(self, name: str) -> bool:
         return convert.as_boolean(self._property(name))
