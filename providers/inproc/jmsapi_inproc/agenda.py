@@ -19,8 +19,8 @@ __all__ = ["Agenda"]
 
 LONGEST_NAP_MS: Final = 60_000
 """The wall clock may be set or the machine may sleep, which a timer does not see; so look again at least this often."""
-EXPIRY_LAG_MS: Final = 100
-"""Expired messages are never handed out or shown; taking them away may come later, many at once."""
+EXPIRY_GRAIN_MS: Final = 100
+"""Expired messages are never handed out or shown; they are taken away at the next multiple of this, many at once."""
 FEW: Final = 256
 
 
@@ -58,7 +58,7 @@ class Agenda:
         if message.timed:
             self._stale -= 1
         else:
-            self._add(message.envelope.expiration, message, queue)
+            self._add((message.envelope.expiration // EXPIRY_GRAIN_MS + 1) * EXPIRY_GRAIN_MS, message, queue)
 
     def forget(self) -> None:
         """Take note that a waiting message with an entry has left its queue."""
@@ -118,10 +118,7 @@ class Agenda:
     def _arm(self, now: int) -> None:
         if not self._heap:
             return
-        due, _, message, _ = self._heap[0]
-        if message.state is not DELAYED:
-            due = max(due, now + EXPIRY_LAG_MS)
-        due = min(max(due, now + 1), now + LONGEST_NAP_MS)
+        due = min(max(self._heap[0][0], now + 1), now + LONGEST_NAP_MS)
         if self._timer is not None and self._timer_due <= due:
             return
         self._cancel()

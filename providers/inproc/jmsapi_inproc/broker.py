@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from jmsapi.spi import Address, Clock, Delivery, DestinationKind, Envelope, ErrorKind, ProviderError
 from jmsapi_inproc.agenda import Agenda
 from jmsapi_inproc.handles import Browser, Consumer, Session
-from jmsapi_inproc.messages import CONSUMER_SHIFT, HeaderView, InprocTag, Message, Selector, dead_letter
+from jmsapi_inproc.messages import HeaderView, Selector
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.topics import Subscriptions, Topic
 
@@ -129,19 +129,6 @@ class Broker:
         )
         return Browser(session, self.next_number(), queue, session.connection.events, shown)
 
-    def take(self, tag: InprocTag) -> tuple[Consumer, Message] | None:
-        """Take a delivery from the consumer that holds it; None when nobody does."""
-        consumer = self.consumers.get(tag >> CONSUMER_SHIFT)
-        message = None if consumer is None else consumer.taken.pop(tag, None)
-        return None if consumer is None or message is None else (consumer, message)
-
-    def reject(self, message: Message, queue: Queue, pattern: str) -> None:
-        """Put a message that nobody could handle on the dead letter queue; without a pattern, drop it."""
-        if pattern:
-            target = self.resolve(Address(DestinationKind.QUEUE, pattern.replace("{name}", queue.name)))
-            if isinstance(target, Queue):
-                target.put(Message(dead_letter(message.envelope), message.group))
-
     @contextmanager
     def batched(self) -> Generator[None, None, None]:
         """Gather the deliveries made inside, and say them at the end, one batch for each consumer."""
@@ -161,6 +148,8 @@ class Broker:
         """Drop everything and tell the connections that their link is lost. Takes the lock itself."""
         with self.lock:
             connections = list(self.connections)
+            for connection in connections:
+                connection.sever()
             self.connections.clear()
             self.consumers.clear()
             self.agenda.clear()
@@ -168,7 +157,7 @@ class Broker:
             for place in self._places():
                 place.close()
         for connection in connections:
-            connection.cut()
+            connection.say_lost()
 
     def _places(self) -> list[Queue | Topic]:
         return [*self._queues.values(), *self._topics.values()]

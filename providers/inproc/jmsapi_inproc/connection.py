@@ -29,10 +29,10 @@ from jmsapi.spi import (
 )
 from jmsapi_inproc.broker import Broker, connect
 from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
-from jmsapi_inproc.messages import InprocTag, Message, Selector
-from jmsapi_inproc.queues import Queue
+from jmsapi_inproc.messages import Selector
+from jmsapi_inproc.settling import accept, enlist, give_up
 from jmsapi_inproc.topics import Topic
-from jmsapi_inproc.transactions import Accepted, Transaction
+from jmsapi_inproc.transactions import Transaction
 
 if TYPE_CHECKING:
     from jmsapi_inproc.options import InprocOptions
@@ -94,14 +94,18 @@ class InprocProvider:
             self._broker = None
         return DONE
 
-    def cut(self) -> None:
-        """Lose the link, because the broker was discarded."""
+    def sever(self) -> None:
+        """End all handles, because the broker is being discarded. Called under its lock."""
         self._closed = True
         self._broker = None
-        for session in list(self._sessions):
+        for session in self._sessions:
             session.closed = True
-            for child in list(session.children):
+            for child in session.children:
                 child.closed = True
+        self._sessions.clear()
+
+    def say_lost(self) -> None:
+        """Tell the core that the link is lost."""
         self.events.on_lost(ProviderError(ErrorKind.CONNECTION, f"inproc broker {self._name!r} was discarded", fatal=True))
 
     def open_session(self, *, transacted: bool) -> Future[Handle]:
@@ -117,25 +121,25 @@ class InprocProvider:
     def open_consumer(self, session: Handle, spec: ConsumerSpec) -> Future[Handle]:
         """Open a consumer on a queue or subscription, or a browser."""
         broker = self._broker
-        if broker is None or not isinstance(session, Session) or session.closed:
+        if broker is None:
             return failed(self._unusable())
         try:
             selector = None if spec.selector is None else _compile(spec.selector)
             with broker.lock:
-                handle = self._open_consumer(broker, session, spec, selector)
+                return completed(self._open_consumer(broker, self._living(session), spec, selector))
         except ProviderError as error:
             return failed(error)
-        return completed(handle)
 
     def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
         """Open a producer; its destination comes into being."""
         broker = self._broker
-        if broker is None or not isinstance(session, Session) or session.closed:
+        if broker is None:
             return failed(self._unusable())
         try:
             with broker.lock:
-                producer = Producer(session, None if destination is None else broker.resolve(destination))
-                session.children.add(producer)
+                owner = self._living(session)
+                producer = Producer(owner, None if destination is None else broker.resolve(destination))
+                owner.children.add(producer)
         except ProviderError as error:
             return failed(error)
         return completed(producer)
@@ -210,32 +214,17 @@ class InprocProvider:
         broker = self._broker
         if broker is None:
             return failed(self._unusable())
-        lost = 0
         with broker.lock:
-            if tx is not None and not (isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED):
+            if tx is None:
+                lost = accept(broker, tags) if outcome is ACCEPTED else give_up(broker, tags, outcome, self._dead_letter)
+            elif isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED:
+                lost = enlist(broker, tags, tx)
+            else:
                 return failed(
-                    ProviderError(ErrorKind.CLOSED, f"settle {outcome.value}: the transaction has ended, or takes only accepted")
+                    ProviderError(
+                        ErrorKind.CLOSED, f"settle {outcome.value}: the transaction has ended, or the outcome is not accepted"
+                    )
                 )
-            returned: dict[Queue, list[Message]] = {}
-            for tag in tags:
-                taken = broker.take(tag) if isinstance(tag, InprocTag) else None
-                if taken is None:
-                    lost += 1
-                    continue
-                if outcome is ACCEPTED:
-                    if isinstance(tx, Transaction) and isinstance(tag, InprocTag):
-                        tx.accept(Accepted(taken[0], tag, taken[1]))
-                    continue
-                consumer, message = taken
-                if outcome is Outcome.REJECTED:
-                    broker.reject(message, consumer.queue, self._dead_letter)
-                    continue
-                if outcome is Outcome.FAILED:
-                    message.count += 1
-                returned.setdefault(consumer.queue, []).append(message)
-            for queue, messages in returned.items():
-                queue.give_back(messages)
-                queue.share()
         if lost:
             return failed(
                 ProviderError(ErrorKind.CLOSED, f"settle: {lost} of {len(tags)} deliveries are settled or given back already")
@@ -244,12 +233,18 @@ class InprocProvider:
 
     def begin(self, session: Handle) -> Future[Handle]:
         """Begin the transaction of a transacted session."""
-        if self._broker is None or not isinstance(session, Session) or session.closed:
+        broker = self._broker
+        if broker is None:
             return failed(self._unusable())
-        if not session.transacted or session.transaction is not None:
-            return failed(ProviderError(ErrorKind.PROTOCOL, "begin: the session is not transacted, or has a transaction open"))
-        session.transaction = Transaction(session)
-        return completed(session.transaction)
+        try:
+            with broker.lock:
+                owner = self._living(session)
+                if not owner.transacted or owner.transaction is not None:
+                    raise ProviderError(ErrorKind.PROTOCOL, "begin: the session is not transacted, or has a transaction open")
+                owner.transaction = Transaction(owner)
+                return completed(owner.transaction)
+        except ProviderError as error:
+            return failed(error)
 
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         """Commit or roll back."""
@@ -268,18 +263,23 @@ class InprocProvider:
     def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
         """Create a destination that lives with this connection."""
         broker = self._broker
-        if broker is None or not isinstance(session, Session) or session.closed:
+        if broker is None:
             return failed(self._unusable())
-        with broker.lock:
-            return completed(broker.create_temporary(self, topic=topic))
+        try:
+            with broker.lock:
+                self._living(session)
+                return completed(broker.create_temporary(self, topic=topic))
+        except ProviderError as error:
+            return failed(error)
 
     def remove(self, session: Handle, what: Address | str) -> Future[None]:
         """Remove a temporary destination, or end the durable subscription of that name."""
         broker = self._broker
-        if broker is None or not isinstance(session, Session) or session.closed:
+        if broker is None:
             return failed(self._unusable())
         try:
             with broker.lock:
+                self._living(session)
                 if isinstance(what, str):
                     broker.subscriptions.unsubscribe(self.client_id, what)
                 else:
@@ -320,6 +320,12 @@ class InprocProvider:
         for child in list(session.children):
             _release_child(broker, child)
         self._sessions.discard(session)
+
+    def _living(self, session: Handle) -> Session:
+        """Return a session as what it is, if it is not closed; asked under the lock, so that it cannot close meanwhile."""
+        if self._closed or not isinstance(session, Session) or session.closed:
+            raise self._unusable()
+        return session
 
     def _unusable(self) -> ProviderError:
         if self._events is None:

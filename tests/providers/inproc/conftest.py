@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -176,6 +177,12 @@ class Line:
             self.provider.send(producer or self._anonymous, envelope, tx, token)
             assert self.events.sent[-1] == (token, None)
 
+    def file(self, producer: Handle, where: Address, body: Any, tx: Handle | None, rng: random.Random) -> None:
+        """Send one message of a random priority; the token is its body."""
+        properties = {"half": rng.randint(0, 1)}
+        envelope = PlainEnvelope(MessageKind.TEXT, where, body, properties, priority=rng.randint(0, 9))
+        self.provider.send(producer, envelope, tx, body)
+
     def begin(self) -> Handle:
         return self.provider.begin(self.transacted).result(0)
 
@@ -214,15 +221,25 @@ class Bench:
     def queue(name: str) -> Address:
         return Address(DestinationKind.QUEUE, name)
 
+    def end(self) -> None:
+        """Close all connections, see that nothing ticks on, discard the broker."""
+        for line in self.lines:
+            line.close()
+        assert self.clock.timers == 0, "a broker without connections keeps no timer"
+        jmsapi_inproc.discard(self.name)
+
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     made = Bench()
     yield made
-    for line in made.lines:
-        line.close()
-    assert made.clock.timers == 0, "a broker without connections keeps no timer"
-    jmsapi_inproc.discard(made.name)
+    made.end()
+
+
+@pytest.fixture
+def new_bench() -> Callable[[], Bench]:
+    """Give the class, for a test that needs one bench after another and ends each itself."""
+    return Bench
 
 
 @pytest.fixture

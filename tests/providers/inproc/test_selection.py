@@ -136,6 +136,17 @@ def test_the_group_of_a_consumer_that_left_goes_whole_to_another(line):
     assert sorted([other.texts() for other in others]) == [[], ["a2", "a3", "a4"]]
 
 
+def test_a_waiting_group_goes_to_who_has_looked_at_it_before_once_its_consumer_left(line):
+    owner, other = line.tap("q"), line.tap("q")
+    owner.credit(1)
+    grouped(line, "a1", "a2")
+    other.credit(10)
+    assert other.texts() == []
+    owner.settle(owner.new())
+    owner.release()
+    assert other.texts() == ["a2"]
+
+
 def test_forgotten_groups_are_those_without_messages(line, monkeypatch):
     monkeypatch.setattr("jmsapi_inproc.queues.MOST_GROUPS", 3)
     first = line.tap("q")
