@@ -21,10 +21,12 @@ class Backend:
     Args:
         url: As for ``jmsapi.connection_factory``, credentials included.
         environment: Which of ``marks.ENVIRONMENT`` is there, beyond what the URL tells.
+        title: What it is called in a summary; made of its capabilities when left out.
     """
 
-    def __init__(self, url: str, environment: Iterable[str] = ()) -> None:
+    def __init__(self, url: str, environment: Iterable[str] = (), title: str | None = None) -> None:
         self._url = url
+        self._title = title
         beyond = set(environment)
         if not url.startswith("inproc:"):
             beyond.add("second_process")
@@ -36,6 +38,12 @@ class Backend:
     def url(self) -> str:
         """The URL with its credentials, for a second process of a test."""
         return self._url
+
+    @property
+    def title(self) -> str:
+        """Provider, broker and version."""
+        has = self.capabilities
+        return self._title or f"{has.provider} on {has.broker} {has.version}".strip()
 
     def factory(self, **options: object) -> ConnectionFactory:
         """Return a new factory; options are those of ``jmsapi.connection_factory``. The seam's contract is asserted."""

@@ -62,16 +62,31 @@ class Certify:
     """Puts the whole suite into a test module, for one backend.
 
     Args:
-        url: The backend's URL, or a function that gives it when the first test runs: given the name of a session fixture it may
-            be left out.
-        fixture: Name of a session-scoped fixture that gives the URL, or a ``Backend``.
+        url: The backend's URL.
+        fixture: Instead of it, the name of a session-scoped fixture that gives the URL, or a ``Backend``.
         marks: Put on every test, such as ``pytest.mark.broker``.
+        only: Patterns of module names, such as ``ch04_4_*``; without any, the whole suite.
     """
 
-    def __init__(self, url: str | None = None, *, fixture: str | None = None, marks: Iterable[pytest.MarkDecorator] = ()) -> None:
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        fixture: str | None = None,
+        marks: Iterable[pytest.MarkDecorator] = (),
+        only: Iterable[str] = ("[a-z]*",),
+    ) -> None:
         if (url is None) == (fixture is None):
             raise ValueError("give a URL or the name of a fixture")
-        self.url, self.fixture, self.marks = url, fixture, tuple(marks)
+        self.url, self.fixture, self.marks, self.only = url, fixture, tuple(marks), tuple(only)
+
+    def modules(self) -> list[Path]:
+        """Return the files to run; a pattern that fits none is refused, since it would certify nothing."""
+        chosen = {pattern: set(SUITE.glob(f"{pattern}.py")) for pattern in self.only}
+        for pattern, found in chosen.items():
+            if not found:
+                raise ValueError(f"no module of the suite is called {pattern}")
+        return sorted(set[Path]().union(*chosen.values()))
 
 
 class SuiteModule(pytest.Module):
@@ -89,7 +104,7 @@ class SuiteNode(pytest.Collector):
 
     def collect(self) -> Iterable[pytest.Collector]:
         """Give a node for each module of the suite."""
-        for path in sorted(SUITE.glob("[a-z]*.py")):
+        for path in self.certify.modules():
             yield SuiteModule.from_parent(self, path=path, name=path.stem, nodeid=f"{self.nodeid}::{path.stem}")
 
 
@@ -144,6 +159,7 @@ def applicable(request: pytest.FixtureRequest, backend: Backend) -> None:
     needed = [name for mark in request.node.iter_markers("needs") for name in mark.args]
     applies = applicability(needed, backend.capabilities, backend.environment) if needed else Applicability()
     request.node.stash[_APPLIES] = applies
+    request.node.user_properties.append(("backend", backend.title))
     if applies.not_applicable is not None:
         pytest.skip(applies.not_applicable)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["SuiteError", "run", "tested_ids"]
 
+_INI: Final = Path(__file__).parent / "data" / "suite.ini"
 OnResult = Callable[[TestResult | None, int], None]
 """Told each result, and how many tests there are in all; first with None, when they are counted."""
 
@@ -66,7 +68,7 @@ def _pytest(arguments: list[str], listener: _Listener, keyword: str | None) -> N
         [
             str(SUITE),
             f"--rootdir={SUITE}",
-            f"--config-file={SUITE.parent / 'data' / 'suite.ini'}",
+            f"--config-file={_INI}",
             # Whatever else is installed here has no say in a certificate.
             "--disable-plugin-autoload",
             "-p",

@@ -1,0 +1,79 @@
+"""The command ``jmsapi-conformance``."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "jmsapi_conformance", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+
+
+def test_a_run_prints_a_table_by_chapter_and_writes_a_certificate(tmp_path: Path) -> None:
+    file = tmp_path / "certificate.json"
+    done = command("inproc://x", "inproc://user-name:s3cret@y", "-k", "ch04_3_3", "--json", str(file))
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "inproc on jmsapi in-process" in done.stdout
+    assert "4 Common facilities" in done.stdout
+    assert "tests in" in done.stdout
+    written = json.loads(file.read_text())
+    assert written["schema"] == 1
+    first, second = written["certificates"]
+    assert (first["url"], second["url"]) == ("inproc://x", "inproc://***@y")
+    assert first["provider"] == "inproc"
+    assert first["selection"] == "ch04_3_3"
+    assert first["requirements"]["4.3.3-1"] == "pass"
+    assert first["capabilities"]["transactions"]["level"] == "native"
+    assert {test["verdict"] for test in first["tests"]} == {"pass"}
+    assert "s3cret" not in file.read_text() + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("stomp://user-name:s3cret@127.0.0.1:1",), "127.0.0.1:1"),
+        (("stopm://x",), "did you mean 'stomp'?"),
+        (("inproc://x", "-k", "nothing_is_called_so"), "no test has a name that fits"),
+        (("ids", "--show", "9.9.9-9"), "there is no requirement '9.9.9-9'"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_one_line_with_code_2(arguments: tuple[str, ...], said: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "s3cret" not in done.stderr + done.stdout
+
+
+def test_requirements_without_a_test_are_listed_by_group_level_and_scope() -> None:
+    listed = command("ids", "--group", "4.4.7")
+    assert listed.returncode == 0
+    assert "8 of 8 requirements" in listed.stdout
+    missing = command("ids", "--without-test", "--group", "4.4.7", "--level", "must")
+    assert missing.returncode == 0
+    assert "0 of 7 requirements" in missing.stdout
+
+
+def test_a_requirement_is_shown_with_its_tests() -> None:
+    done = command("ids", "--show", "4.3.3-3")
+    assert done.returncode == 0
+    assert "Producers work on a stopped connection." in done.stdout
+    assert done.stdout.count("tested by ch04_3_3_connection_setup.py::") == 1
+
+
+@pytest.mark.parametrize("missing", ["pytest", "rich"])
+def test_without_the_extra_the_command_names_the_line_that_installs_it(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None\nfrom jmsapi_conformance.__main__ import main\nsys.exit(main(['x://']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install 'jmsapi[conformance]'" in done.stderr
+    assert "Traceback" not in done.stderr
