@@ -22,12 +22,14 @@ from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, Launcher
 
 WIRES: tuple[Wire, ...] = ("stomp", "amqp")
 BACKENDS: dict[str, tuple[Wire, BrokerKind]] = {f"{wire}-{kind}": (wire, kind) for kind in KINDS for wire in WIRES}
+_IN_PROCESS = "inproc on jmsapi in-process"
 REQUIRE = "JMSAPI_REQUIRE_BROKERS"
 LEFT_OUT = "LEFT OUT: "
 _LEAK_GRACE_S = 5.0
 _LOG_LINES = 60
 
-_USED = pytest.StashKey[list[Broker]]()
+_SHARED: list[Broker] = []
+_OWN = pytest.StashKey[list[Broker]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,7 +72,8 @@ def own_broker(request: pytest.FixtureRequest) -> Generator[Callable[[BrokerKind
             broker = stack.enter_context(_launched(kind))
             if not broker.is_ours:
                 _leave_out(f"{INFO[kind].title} was given by URL, so it cannot be killed")
-            _use(request.node, broker, _title(broker))
+            request.node.stash.setdefault(_OWN, []).append(broker)
+            _name_backend(request.node, _title(broker))
             return broker
 
         yield start
@@ -82,25 +85,23 @@ def each_broker(request: pytest.FixtureRequest) -> Broker:
     return cast("Broker", request.getfixturevalue(str(request.param)))
 
 
-@pytest.fixture(
-    params=["inproc", *(pytest.param(backend, marks=pytest.mark.broker) for backend in BACKENDS)],
-)
+@pytest.fixture(params=["inproc", *(pytest.param(backend, marks=pytest.mark.broker) for backend in BACKENDS)])
 def broker_url(request: pytest.FixtureRequest) -> str:
     """Give the URL of each backend in turn: in process, then each wire of each broker, credentials included."""
-    backend = str(request.param)
-    if backend == "inproc":
-        request.node.user_properties.append(("backend", "inproc"))
+    if request.param == "inproc":
+        _name_backend(request.node, _IN_PROCESS)
         return f"inproc://test-{uuid.uuid4()}"
-    wire, kind = BACKENDS[backend]
+    wire, kind = BACKENDS[request.param]
     broker = cast("Broker", request.getfixturevalue(kind))
     if wire not in broker.wires:
         _leave_out(f"{INFO[kind].title} was given without {wire}")
-    _use(request.node, broker, f"{wire.upper()} on {_title(broker)}")
+    _name_backend(request.node, f"{wire.upper()} on {_title(broker)}")
     return broker.url(wire)
 
 
 def _shared(kind: BrokerKind) -> Generator[Broker]:
     with _launched(kind) as broker:
+        _SHARED.append(broker)
         yield broker
 
 
@@ -156,29 +157,10 @@ def _sockets() -> set[str]:
 # ---------------------------------------------------------------- summary
 
 
-def _use(node: pytest.Item, broker: Broker, backend: str) -> None:
-    node.stash.setdefault(_USED, []).append(broker)
+def _name_backend(node: pytest.Item, backend: str) -> None:
+    # The conformance suite names its backends in the same property.
     if ("backend", backend) not in node.user_properties:
         node.user_properties.append(("backend", backend))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    for value in getattr(item, "funcargs", {}).values():
-        if isinstance(value, Broker):
-            _use(item, value, _title(value))
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if report.failed:
-        for broker in item.stash.get(_USED, []):
-            tail = "\n".join(broker.log().splitlines()[-_LOG_LINES:])
-            report.sections.append((f"log of {_title(broker)}", tail or "(none: it was given by URL)"))
-            _keep_log(broker, item)
-    return report
 
 
 def _keep_log(broker: Broker, item: pytest.Item) -> None:
@@ -188,11 +170,32 @@ def _keep_log(broker: Broker, item: pytest.Item) -> None:
 
 
 class Coverage:
-    """What a run did on each backend, told at its end."""
+    """What a run did on each backend, told at its end.
+
+    A plug-in of its own: the hooks of a conftest see only tests below its folder, and the conformance suite is elsewhere.
+    """
 
     def __init__(self) -> None:
         self._tests: dict[str, Counter[str]] = {}
         self._left_out: Counter[str] = Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, Broker):
+                _name_backend(item, _title(value))
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        used = " ".join(str(value) for name, value in item.user_properties if name == "backend")
+        for broker in (*_SHARED, *item.stash.get(_OWN, ())):
+            if report.failed and _title(broker) in used:
+                tail = "\n".join(broker.log().splitlines()[-_LOG_LINES:])
+                report.sections.append((f"log of {_title(broker)}", tail or "(none: it was given by URL)"))
+                _keep_log(broker, item)
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
