@@ -15,6 +15,7 @@ _KINDS: Final[tuple[tuple[str, ErrorKind], ...]] = (
     ("durable consumer is in use", ErrorKind.IN_USE),
     ("no durable subscription exists", ErrorKind.SUBSCRIPTION),
     ("invalidselectorexception", ErrorKind.SELECTOR),
+    ("couldn't create topicsubscription", ErrorKind.SELECTOR),
     ("poison ack cannot be transacted", ErrorKind.PROTOCOL),
     ("cannot consume from temporary destination", ErrorKind.DESTINATION),
     ("created by another connection", ErrorKind.DESTINATION),
@@ -62,9 +63,21 @@ def kind_of(text: str, default: ErrorKind) -> ErrorKind:
     return next((kind for sign, kind in _KINDS if sign in words), default)
 
 
-def broker_error(asked: str, text: str, *, default: ErrorKind = ErrorKind.PROTOCOL, fatal: bool = False) -> ProviderError:
-    """Return the error for an ERROR frame: what was asked, and the broker's first line."""
-    return ProviderError(kind_of(text, default), f"{asked}: the broker answered: {_first_line(text)}", fatal=fatal)
+def broker_error(
+    text: str, detail: str = "", *, asked: str = "", default: ErrorKind = ErrorKind.PROTOCOL, fatal: bool = False
+) -> ProviderError:
+    """Return the error for an ERROR frame.
+
+    Args:
+        text: Its message.
+        detail: Its body, often a stack trace; tells the kind, and is not shown.
+        asked: What was asked.
+        default: The kind, when the words tell none.
+        fatal: Whether the connection ends.
+    """
+    kind = kind_of(text, kind_of(detail, default))
+    answered = f"the broker answered: {_first_line(text)}"
+    return ProviderError(kind, f"{asked}: {answered}" if asked else answered, fatal=fatal)
 
 
 def connect_error(address: tuple[str, int], cause: Exception) -> ProviderError:

@@ -248,14 +248,16 @@ class Link:
     def _too_late(self, request: _Request) -> None:
         kind = ErrorKind.IN_DOUBT if request.doubtful else ErrorKind.TIMEOUT
         self._receipts.pop(request.receipt, None)
-        self._finish(request, ProviderError(kind, f"{request.asked}: the broker gave no answer in time"))
+        self._finish(request, ProviderError(kind, "the broker gave no answer in time"))
 
     def _finish(self, request: _Request, cause: ProviderError | None) -> None:
         self._forget_timer(request)
         if self._pending is request:
             self._pending = None
         if cause is not None and request.doubtful and self.dead is not None:
-            cause = ProviderError(ErrorKind.IN_DOUBT, f"{request.asked}: no answer; {cause.message}", fatal=True)
+            cause = ProviderError(ErrorKind.IN_DOUBT, f"no answer; {cause.message}", fatal=True)
+        if cause is not None:
+            cause = ProviderError(cause.kind, f"{request.asked}: {cause.message}", fatal=cause.fatal)
         request.done(cause)
         if self._pending is None and self._control and self.dead is None:
             self._start(self._control.popleft())
@@ -351,31 +353,31 @@ class Link:
 
     def _on_error(self, frame: Frame) -> None:
         headers = _readable(frame)
-        text = headers.get("message", "") or frame.body.decode("utf-8", "replace")
         detail = frame.body.decode("utf-8", "replace").strip()
+        text = headers.get("message", "")
         if detail and detail not in text:
             text = f"{text}: {detail.splitlines()[0]}" if text else detail
         _WIRE_LOG.debug("ERROR: %s", text)
         if self._connecting is not None:
             asked = f"cannot connect to {self._settings.address[0]}:{self._settings.address[1]}"
-            self.end(broker_error(asked, text, default=ErrorKind.SECURITY, fatal=True))
+            self.end(broker_error(text, detail, asked=asked, default=ErrorKind.SECURITY, fatal=True))
             return
         fatal = self.every_error_ends
+        error = broker_error(text, detail, fatal=fatal)
         receipt = headers.get("receipt-id", "")
         tokens = self._sends.pop(receipt, None)
         done = self._receipts.pop(receipt, None)
         if tokens is not None:
-            error = broker_error("a message was not sent", text, fatal=fatal)
             self._owner.on_receipts([(token, error) for token in tokens])
         elif done is not None:
-            done(broker_error("refused", text, fatal=fatal))
+            done(error)
         elif self._pending is not None:
-            request = self._pending
-            self._receipts.pop(request.receipt, None)
-            self._finish(request, broker_error(request.asked, text, fatal=fatal))
+            self._receipts.pop(self._pending.receipt, None)
+            self._finish(self._pending, error)
         elif not self._owner.on_stray_error(self, headers, text):
             fatal = True
-        self._error = broker_error("the broker ended the connection", text, default=ErrorKind.CONNECTION, fatal=True)
+        asked = "the broker ended the connection"
+        self._error = broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True)
         if fatal:
             self.end(self._error)
 

@@ -54,6 +54,12 @@ class Links:
             self._inner = yield from self.connect(GLOBAL_CLIENT)
         return self._inner
 
+    def part(self, link: Link) -> Steps[None]:
+        """Leave a further connection in order: what it held is free when the broker has answered."""
+        if link in self._open:
+            self._open.remove(link)
+        yield link.disconnect
+
     def drop(self, link: Link) -> None:
         """End a further connection at once."""
         if link in self._open:

@@ -121,7 +121,10 @@ class Subscribing:
 
     def _release(self, consumer: Consumer) -> Steps[None]:
         yield lambda done: self._consumers.release(consumer, done)
-        key = consumer.key
+        key, lock = consumer.key, consumer.lock
+        consumer.lock = None
+        if lock is not None:
+            yield from self._links.part(lock)
         self.left(consumer)
         plan = consumer.plan
         if plan.volatile and plan.replace is not None and key is not None and not SUBSCRIPTIONS.active(key):
@@ -200,7 +203,7 @@ class Subscribing:
                 yield from self._delete(dialect.deletion(queue))
             finally:
                 if lock is not None:
-                    self._links.drop(lock)
+                    yield from self._links.part(lock)
         if not found:
             raise ProviderError(ErrorKind.SUBSCRIPTION, f"there is no durable subscription {name!r}")
 
