@@ -77,7 +77,9 @@ def _pointer(connection: Connection, session: WireSession, asked: str) -> Pointe
     return session.pointer
 
 
-async def attach_receiver(connection: Connection, session: WireSession, source: Source, near: Address, asked: str) -> ReceiverLink:
+async def attach_receiver(
+    connection: Connection, session: WireSession, source: Source, near: Address, asked: str
+) -> ReceiverLink:
     """Attach a receiver and wait for the broker's answer.
 
     Raises:

@@ -140,7 +140,7 @@ class Connection:
             lost = self._run()
         except ProviderError as error:
             lost = error
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not leave callers waiting
+        except Exception as error:  # a fault of ours must not leave callers waiting
             _LOG.exception("%s: the I/O thread failed", self.name)
             lost = ProviderError(ErrorKind.PROTOCOL, f"{self.name}: the I/O thread failed ({error!r})", fatal=True)
         self._finish(lost)

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, NewType
 
-from jmsapi_amqp.codec.types import AmqpValue, Symbol, decode_value, encode_symbol
+from jmsapi_amqp.codec import decode_value
+from jmsapi_amqp.codec.types import AmqpValue, Symbol
+from jmsapi_amqp.codec.writing import encode_symbol
 
 __all__ = ["Pointer", "read_data", "symbols", "write_data"]
 

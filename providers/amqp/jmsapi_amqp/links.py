@@ -118,6 +118,8 @@ class SenderLink(_Link):
         """How many things must be done before the next message may go."""
         self.settles = False
         """Sends are settled as they go: the peer never answers (RabbitMQ's management)."""
+        self.idle: Promise[None] | None = None
+        """Kept when the next message is answered."""
         self._serial = 0
         self._large: tuple[Pointer, memoryview] | None = None
 
@@ -192,11 +194,13 @@ class SenderLink(_Link):
         token = self.unanswered.pop(delivery, None)
         if token is None:
             return
+        if self.idle is not None:
+            self.idle.keep(None)
         if isinstance(token, Ask):
-            data = engine.read_data(engine.disposition_data(engine.delivery_remote(delivery)))
+            remote = engine.delivery_remote(delivery)
+            data: object = engine.read_data(engine.disposition_data(remote))
             if state == engine.REJECTED:
-                condition = engine.disposition_condition(engine.delivery_remote(delivery))
-                data = self.connection.cause_of(condition, "amqp:rejected")
+                data = self.connection.cause_of(engine.disposition_condition(remote), "amqp:rejected")
             engine.delivery_settle(delivery)
             token.answered(state, data)
             return
@@ -214,7 +218,7 @@ class SenderLink(_Link):
             descriptor = outcome.descriptor if isinstance(outcome, Described) else engine.ACCEPTED
             if descriptor in (engine.ACCEPTED, "amqp:accepted:list"):
                 return None
-            return ProviderError(ErrorKind.ROLLED_BACK, f"{self.asked}: the broker refused a message of the transaction ({outcome})")
+            return ProviderError(ErrorKind.ROLLED_BACK, f"{self.asked}: the broker refused a message of it ({outcome})")
         if state == engine.REJECTED:
             condition = engine.disposition_condition(engine.delivery_remote(delivery))
             cause = self.connection.cause_of(condition, "amqp:rejected")
@@ -225,7 +229,7 @@ class SenderLink(_Link):
         if state == engine.RELEASED:
             if topic:
                 return None
-            return ProviderError(ErrorKind.DESTINATION, f"{self.asked}: there is no such destination, or nobody takes messages there")
+            return ProviderError(ErrorKind.DESTINATION, f"{self.asked}: no such destination, or nobody takes messages there")
         return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker did not take the message")
 
     def _answer(self, token: object, error: ProviderError | None) -> None:
@@ -252,7 +256,9 @@ class SenderLink(_Link):
 class ReceiverLink(_Link):
     """A link we receive on."""
 
-    def __init__(self, connection: Connection, number: int, pointer: Pointer, session: WireSession, asked: str, near: Address) -> None:
+    def __init__(
+        self, connection: Connection, number: int, pointer: Pointer, session: WireSession, asked: str, near: Address
+    ) -> None:
         super().__init__(connection, number, pointer, session, asked)
         self.near = near
         self.browse = False

@@ -7,10 +7,10 @@ other; the next request opens a new one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import quote, unquote
 
-from jmsapi.spi import Address, DestinationKind, ErrorKind, ProviderError
+from jmsapi.spi import Address, DestinationKind, ProviderError
 from jmsapi_amqp import engine
 from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, open_wire_session
 from jmsapi_amqp.codec import Described, decode_value, encode_value
@@ -36,7 +36,8 @@ class Answer(NamedTuple):
     @property
     def map(self) -> Mapping[str, object]:
         """The body when it is a map, else an empty one."""
-        return {str(name): value for name, value in self.body.items()} if isinstance(self.body, dict) else {}
+        body = self.body
+        return cast("Mapping[str, object]", body) if isinstance(body, Mapping) else {}
 
     @property
     def reason(self) -> str:
@@ -158,7 +159,8 @@ class Management:
 
     async def bind(self, exchange: str, queue: str, key: str) -> Answer:
         """Bind a queue to an exchange."""
-        body = {"source": exchange, "destination_queue": queue, "binding_key": key, "arguments": {}}
+        nothing: dict[str, object] = {}
+        body = {"source": exchange, "destination_queue": queue, "binding_key": key, "arguments": nothing}
         return await self.request("POST", "/bindings", body)
 
 

@@ -30,14 +30,18 @@ class AmqpOptions(TlsOptions):
         alias="amqp.selector_conversion",
         description="Let Artemis and Classic convert text to numbers in selectors, for messages sent over STOMP",
     )
-    classic_scheduler: bool = Field(default=False, alias="classic.scheduler", description="The Classic broker runs with schedulerSupport: delays work")
+    classic_scheduler: bool = Field(
+        default=False, alias="classic.scheduler", description="The Classic broker runs with schedulerSupport: delays work"
+    )
     rabbit_declare: bool = Field(default=True, alias="rabbit.declare", description="Make a RabbitMQ queue that does not exist")
     rabbit_queue_args: str = Field(
         default="",
         alias="rabbit.queue_args",
-        description="Arguments of queues we make on RabbitMQ: name:value pairs, separated by semicolons"
+        description="Arguments of queues we make: name:value pairs, separated by semicolons",
     )
-    rabbit_exchange: str = Field(default="amq.topic", alias="rabbit.exchange", min_length=1, description="RabbitMQ's exchange for topics")
+    rabbit_exchange: str = Field(
+        default="amq.topic", min_length=1, alias="rabbit.exchange", description="RabbitMQ's exchange for topics"
+    )
     rabbit_delay_expiry_ms: PositiveInt = Field(
         default=60_000, alias="rabbit.delay_expiry_ms", description="An idle delay queue of RabbitMQ is dropped after this"
     )

@@ -129,7 +129,8 @@ class AmqpProvider:
         if self._connection is None:
             self._closed = completed(None)
             return self._closed
-        self._closed = future = Future()
+        future: Future[None] = Future()
+        self._closed = future
         self._connection.submit(self._connection.close, future)
         return future
 

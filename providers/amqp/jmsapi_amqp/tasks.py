@@ -75,7 +75,7 @@ def run(steps: Coroutine[Any, None, T], future: Future[T]) -> None:
             waits_for = cast("Promise[object]", steps.send(None))
         except StopIteration as stop:
             future.set_result(cast("T", stop.value))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to who waits for the future
+        except Exception as error:  # whatever it is, it belongs to who waits for the future
             future.set_exception(error)
         else:
             waits_for.when_done(advance)

@@ -7,7 +7,7 @@ Spec: AMQP 1.0 part 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from jmsapi.spi import ErrorKind, Handle, ProviderError
 from jmsapi_amqp import engine
@@ -63,11 +63,12 @@ class Coordinator:
         promise: Promise[bytes] = self._connection.add_promise(Promise())
 
         def answered(state: int, data: object) -> None:
-            tx_id = data[0] if isinstance(data, list) and data else None
+            found = cast("list[object]", data) if isinstance(data, list) else []
+            tx_id = found[0] if found else None
             if state == engine.DECLARED and isinstance(tx_id, bytes):
                 promise.keep(tx_id)
             else:
-                promise.fail(_refused(data, "begin a transaction"))
+                promise.fail(_refused(cast("object", data), "begin a transaction"))
 
         link.offer(_DECLARE, None, Ask(answered, promise.fail))
         return promise
@@ -81,7 +82,8 @@ class Coordinator:
         link = self._link
         asked = "commit" if commit else "roll back"
         if link is None or link.pointer is None:
-            raise ProviderError(ErrorKind.ROLLED_BACK, f"{asked}: the session's coordinator link has ended, and the transaction with it")
+            text = f"{asked}: the session's coordinator link has ended, and the transaction with it"
+            raise ProviderError(ErrorKind.ROLLED_BACK, text)
         if not commit:
             self._forget_unsent(tx)
         promise: Promise[None] = Promise()
@@ -90,7 +92,8 @@ class Coordinator:
             if state == engine.ACCEPTED:
                 promise.keep(None)
             elif commit:
-                text = f"commit: the broker rolled the transaction back, {data if isinstance(data, Cause) else 'without a reason'}"
+                reason = data if isinstance(data, Cause) else "without a reason"
+                text = f"commit: the broker rolled the transaction back, {reason}"
                 promise.fail(ProviderError(ErrorKind.ROLLED_BACK, text))
             else:
                 promise.fail(_refused(data, asked))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CAPABILITY", "Broker"]
 
+_REMEMBERED = 4096
 CAPABILITY = {
     DestinationKind.QUEUE: "queue",
     DestinationKind.TOPIC: "topic",
@@ -62,6 +63,7 @@ class Broker:
         self.topic_prefix = _text(properties.get("topic-prefix"))
         self.subscriptions = Subscriptions()
         self._temporary: dict[str, SenderLink] = {}
+        self._addresses: dict[tuple[str, int | None, Address], Address] = {}
 
     # ------------------------------------------------------------------------------------------------ addresses
 
@@ -74,6 +76,16 @@ class Broker:
 
     def from_wire(self, text: str, kind: int | None, near: Address) -> Address:
         """Return the destination that an address names."""
+        key = (text, kind, near)
+        found = self._addresses.get(key)
+        if found is None:
+            if len(self._addresses) >= _REMEMBERED:
+                self._addresses.clear()
+            found = self._addresses[key] = self.parse(text, int(kind) if kind is not None else None, near)
+        return found
+
+    def parse(self, text: str, kind: int | None, near: Address) -> Address:
+        """Return the destination that an address names, not looking at those seen before."""
         for prefix, found in ((self.queue_prefix, DestinationKind.QUEUE), (self.topic_prefix, DestinationKind.TOPIC)):
             if prefix and text.startswith(prefix):
                 return Address(found, text[len(prefix) :])

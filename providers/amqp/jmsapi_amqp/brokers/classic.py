@@ -24,13 +24,13 @@ class Classic(Broker):
         self.queue_prefix = self.queue_prefix or "queue://"
         self.topic_prefix = self.topic_prefix or "topic://"
 
-    def from_wire(self, text: str, kind: int | None, near: Address) -> Address:
+    def parse(self, text: str, kind: int | None, near: Address) -> Address:
         """Return the destination; temporary ones keep their prefix, which is part of what the broker wants back."""
         if text.startswith(_TEMPORARY_QUEUE):
             return Address(DestinationKind.TEMPORARY_QUEUE, text)
         if text.startswith(_TEMPORARY_TOPIC):
             return Address(DestinationKind.TEMPORARY_TOPIC, text)
-        return super().from_wire(text, kind, near)
+        return super().parse(text, kind, near)
 
     def capabilities(self) -> Capabilities:
         """Return what Classic can do."""
@@ -38,7 +38,7 @@ class Classic(Broker):
         delay = (
             NATIVE
             if self.options.classic_scheduler
-            else none("works only when the broker runs with schedulerSupport, which it does not tell: say ?classic_scheduler=true")
+            else none("works only where the broker has schedulerSupport, which it does not tell: say ?classic.scheduler=true")
         )
         return Capabilities(
             provider="amqp",

@@ -72,7 +72,7 @@ class Rabbit(Broker):
             return f"{_EXCHANGES}{part(self.exchange)}/{part(address.name)}"
         return _QUEUES + part(address.name)
 
-    def from_wire(self, text: str, kind: int | None, near: Address) -> Address:
+    def parse(self, text: str, kind: int | None, near: Address) -> Address:
         """Return the destination that an address of either version names."""
         found = DestinationKind(kind) if kind is not None and 0 <= kind <= 3 else None
         if text.startswith(_QUEUES):
@@ -103,7 +103,7 @@ class Rabbit(Broker):
         else:
             answer = await self._manage.put_queue(f"jmsapi.lock.{client_id}", durable=False, exclusive=True, auto_delete=True)
             if answer.status not in (200, 201):
-                text = f"open a connection as {client_id!r}: another connection has this client id, the broker answered {answer.reason}"
+                text = f"open a connection as {client_id!r}: another connection has this client id, {answer.reason}"
                 raise ProviderError(ErrorKind.CLIENT_ID, text, fatal=True)
         return self.capabilities()
 
@@ -239,7 +239,8 @@ class Rabbit(Broker):
                 return
         if link.anonymous:
             token = Routed(token, destination.kind.is_topic)
-            if destination.kind is DestinationKind.QUEUE and self.options.rabbit_declare and destination.name not in self._declared:
+            known = not self.options.rabbit_declare or destination.name in self._declared
+            if destination.kind is DestinationKind.QUEUE and not known:
                 link.paused += 1
                 link.offer(raw, state, token)
                 spawn(self._declare_then_resume(link, destination.name))

@@ -25,7 +25,7 @@ _KEPT: Final = 16
 
 def rounded(delay_ms: int) -> int:
     """Return a delay rounded up to three significant digits."""
-    unit = 10 ** max(0, len(str(delay_ms)) - 3)
+    unit = int(10 ** max(0, len(str(delay_ms)) - 3))
     return -(-delay_ms // unit) * unit
 
 
@@ -38,7 +38,9 @@ class DelayQueues:
         self._links: dict[str, SenderLink] = {}
         self._opening: dict[str, Promise[SenderLink]] = {}
 
-    async def send(self, connection: Connection, manage: Management, destination: Address, delay_ms: int, raw: bytes, token: object) -> None:
+    async def send(
+        self, connection: Connection, manage: Management, destination: Address, delay_ms: int, raw: bytes, token: object
+    ) -> None:
         """Send a message to where it will wait; a failure is the answer to its token."""
         try:
             link = await self._link(connection, manage, destination, rounded(delay_ms))
@@ -87,6 +89,7 @@ class DelayQueues:
 async def _end_when_answered(connection: Connection, link: SenderLink) -> None:
     """End a link after its last message was answered."""
     while link.pointer is not None and (link.waiting or link.unanswered):
-        link.idle = connection.add_promise(Promise())
-        await link.idle
+        idle: Promise[None] = connection.add_promise(Promise())
+        link.idle = idle
+        await idle
     await end_link(connection, link)

@@ -7,7 +7,7 @@ changed subscriptions can be checked from every process. An exclusive queue besi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
 from jmsapi_amqp.links import ReceiverLink, SenderLink
@@ -117,6 +117,7 @@ def _consumers(answer: Answer) -> int:
 def _changed(answer: Answer, wanted: Mapping[str, str]) -> bool:
     """Whether a queue says that it was made with other terms; one without our arguments says nothing."""
     arguments = answer.map.get("arguments")
-    if not isinstance(arguments, dict):
+    if not isinstance(arguments, Mapping):
         return False
-    return any(name in arguments and arguments[name] != value for name, value in wanted.items())
+    kept = cast("Mapping[str, object]", arguments)
+    return any(name in kept and kept[name] != value for name, value in wanted.items())

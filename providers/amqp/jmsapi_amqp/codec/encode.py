@@ -16,9 +16,9 @@ from typing import Final, Protocol
 from jmsapi.spi import PERSISTENT, Address, Body, Envelope, MessageKind
 from jmsapi.values import Value
 from jmsapi_amqp.codec.ids import correlation_to_wire, id_to_wire
-from jmsapi_amqp.codec.types import (
+from jmsapi_amqp.codec.types import bad_format
+from jmsapi_amqp.codec.writing import (
     SCALARS,
-    bad_format,
     encode_binary,
     encode_compound,
     encode_symbol,
@@ -143,7 +143,7 @@ def _body(kind: MessageKind, body: Body, content_type: str | None, null_body: by
             return b"\x00\x53\x77" + encode_value(dict(body or {}))
     elif body is None or not isinstance(body, str | bytes | Mapping):
         return b"\x00\x53\x77" + encode_value(list(body or ()))
-    bad_format(f"a {kind.name} message cannot have a body of type {type(body).__name__}")
+    raise bad_format(f"a {kind.name} message cannot have a body of type {type(body).__name__}")
 
 
 def encode_message(envelope: Envelope, book: AddressBook, now_ms: int = 0) -> bytes:
@@ -166,12 +166,13 @@ def encode_message(envelope: Envelope, book: AddressBook, now_ms: int = 0) -> by
     durable = envelope.delivery_mode == PERSISTENT
     ttl = max(1, expiration - now_ms) if expiration else 0
     if not 0 <= envelope.priority <= 9:
-        bad_format(f"the priority {envelope.priority} is not 0 to 9")
+        raise bad_format(f"the priority {envelope.priority} is not 0 to 9")
     head = _header_with_ttl(durable, envelope.priority, ttl) if 0 < ttl <= _MAX_TTL else _header(durable, envelope.priority)
 
     reply_kind = None if reply is None else int(reply.kind)
     delivery_time = envelope.delivery_time
-    if delivery_time:
+    # Only a delay goes on the wire: Artemis schedules whatever has the annotation, and what is due now loses its order.
+    if delivery_time > (envelope.timestamp or now_ms):
         entries, count = _annotation_entries(kind, destination.kind, reply_kind)
         entries += _DELIVERY_TIME + _TIME.pack(0x81, delivery_time)
         annotations = b"\x00\x53\x72" + encode_compound(0xC1, count + 2, entries)

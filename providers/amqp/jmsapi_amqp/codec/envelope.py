@@ -9,14 +9,16 @@ Spec: AMQP 1.0 part 3.2; OASIS "AMQP bindings for JMS".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
-from uuid import UUID
+from functools import lru_cache
+from typing import Final, cast
 
-from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, BodyValue, MessageKind
-from jmsapi.values import Byte, Char, Float, Long, Short, Value
+from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, MessageKind, ProviderError
+from jmsapi.values import Byte, Float, Long, Short, Value
+from jmsapi_amqp.codec.bodies import body_value, empty_body, is_text, property_value
 from jmsapi_amqp.codec.encode import JAVA_OBJECT, ORIGIN, OWN_PREFIX, AddressBook
 from jmsapi_amqp.codec.ids import correlation_to_text, id_to_text
-from jmsapi_amqp.codec.types import AmqpValue, Described, Symbol, Timestamp, UInt, ULong, bad_format, decode_value
+from jmsapi_amqp.codec.reading import decode_value
+from jmsapi_amqp.codec.types import AmqpValue, Described, bad_format
 
 __all__ = ["ReceivedEnvelope", "quick_delivery_count"]
 
@@ -40,8 +42,12 @@ _NAMES: Final[Mapping[str, int]] = {
     "amqp:amqp-value:*": _VALUE,
     "amqp:footer:map": _FOOTER,
 }
-_TEXT_TYPES: Final = frozenset({"application/json", "application/xml", "application/javascript", "application/ecmascript"})
-_LONG_MAX: Final = 2**63 - 1
+_KINDS: Final = tuple(MessageKind(number) for number in range(6))
+_PLAIN: Final = frozenset({str, int, bool, float, Long, Byte, Short, Float, type(None)})
+"""Types that are a property's as they are."""
+_EXPIRED_ELSEWHERE: Final = b"x-first-death-reason\xa1\x07expired"
+"""RabbitMQ's note on what came through a delay queue: its ``first-acquirer=false`` is the delay's, not a consumer's."""
+_BODIES: Final = frozenset({_DATA, _SEQUENCE, _VALUE})
 
 
 def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
@@ -53,19 +59,18 @@ def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
     Returns:
         1 and up; 1 when the header cannot be read, which its properties will then say.
     """
-    if raw[:3] != b"\x00\x53\x70":
-        return 1
-    if raw[3:4] == b"\xc0" and raw[5:6] < b"\x04":
+    if raw[:4] != b"\x00\x53\x70\xc0":
+        if raw[:3] != b"\x00\x53\x70" or raw[3:4] == b"\x45":
+            return 1
+    elif raw[5:6] < b"\x04":
         return 1
     try:
-        fields, _ = decode_value(raw, 3)
-    except Exception:  # noqa: BLE001 - the envelope's own properties report it, in the thread that reads
-        return 1
-    if not isinstance(fields, list):
+        fields = _repeated_list(raw[3 : _skip(raw, 3)])
+    except ProviderError:  # the envelope's own properties say so, in the thread that reads them
         return 1
     count = fields[4] if len(fields) > 4 else 0
-    handed = (count if isinstance(count, int) else 0) + 1
-    if handed == 1 and acquirer_tells and len(fields) > 3 and fields[3] is False:
+    handed = (int(count) if isinstance(count, int) else 0) + 1
+    if handed == 1 and acquirer_tells and len(fields) > 3 and fields[3] is False and _EXPIRED_ELSEWHERE not in raw[:2048]:
         return 2
     return handed
 
@@ -75,19 +80,31 @@ def _section(raw: bytes, position: int) -> tuple[int, int]:
     if raw[position : position + 2] == b"\x00\x53" and position + 2 < len(raw):
         return raw[position + 2], position + 3
     if raw[position : position + 1] != b"\x00":
-        bad_format(f"byte {position} of the message begins no section")
+        raise bad_format(f"byte {position} of the message begins no section")
     descriptor, at = decode_value(raw, position + 1)
     if isinstance(descriptor, str):
         descriptor = _NAMES.get(descriptor)
     if not isinstance(descriptor, int):
-        bad_format("the message has a section of no known kind")
+        raise bad_format("the message has a section of no known kind")
     return int(descriptor), at
 
 
 class ReceivedEnvelope:
     """One received message; read only. Safe to read from several threads: reading twice gives the same parts twice."""
 
-    __slots__ = ("_annotations", "_application", "_body", "_book", "_fields", "_header", "_near", "_raw", "_received_ms", "_scanned")
+    __slots__ = (
+        "_annotations",
+        "_application",
+        "_body",
+        "_book",
+        "_decoded",
+        "_fields",
+        "_header",
+        "_near",
+        "_raw",
+        "_received_ms",
+        "_scanned",
+    )
 
     def __init__(self, raw: bytes, book: AddressBook, near: Address, received_ms: int) -> None:
         """Take the bytes.
@@ -108,31 +125,44 @@ class ReceivedEnvelope:
         self._fields: Sequence[AmqpValue] = ()
         self._application = -1
         self._body = -1
+        self._decoded: Mapping[AmqpValue, AmqpValue] | None = None
 
     def _scan(self) -> None:
         """Read all sections before the body but the application properties, whose place alone is noted."""
+        try:
+            self._scan_sections()
+        except IndexError:
+            raise bad_format("the message ends inside a section before its body") from None
+        self._scanned = True
+
+    def _scan_sections(self) -> None:
         raw = self._raw
         position = 0
         end = len(raw)
         while position < end:
-            code, at = _section(raw, position)
-            if code == _APPLICATION:
-                self._application = at
-                position = _skip(raw, at)
-                continue
-            if code in (_DATA, _SEQUENCE, _VALUE):
+            if raw[position] == 0 and raw[position + 1] == 0x53:
+                code = raw[position + 2]
+                at = position + 3
+            else:
+                code, at = _section(raw, position)
+            if code in _BODIES:
                 self._body = position
-                break
-            value, position = decode_value(raw, at)
-            if code == _HEADER and isinstance(value, list):
-                self._header = value
-            elif code == _MESSAGE_ANNOTATIONS and isinstance(value, dict):
-                self._annotations = value
-            elif code == _PROPERTIES and isinstance(value, list):
+                return
+            form = raw[at]
+            position = at + 2 + raw[at + 1] if form == 0xC1 or form == 0xC0 else _skip(raw, at)
+            if position > end:
+                raise bad_format("the message ends inside a section before its body")
+            if code == _PROPERTIES:
+                value, _ = decode_value(raw, at)
+                if not isinstance(value, list):
+                    raise bad_format("the properties section is not a list")
                 self._fields = value
-            elif code not in (_DELIVERY_ANNOTATIONS, _FOOTER):
-                bad_format(f"section 0x{code:02x} is not of its type")
-        self._scanned = True
+            elif code == _APPLICATION:
+                self._application = at
+            elif code == _MESSAGE_ANNOTATIONS:
+                self._annotations = _repeated_map(raw[at:position])
+            elif code == _HEADER:
+                self._header = _repeated_list(raw[at:position])
 
     def _head(self, index: int) -> AmqpValue:
         if not self._scanned:
@@ -155,15 +185,15 @@ class ReceivedEnvelope:
         text = self._field(index)
         if not isinstance(text, str):
             return None
-        kind = self._note(note)
-        return self._book.from_wire(text, int(kind) if isinstance(kind, int) else None, self._near)
+        kind = self._annotations.get(note)
+        return self._book.from_wire(text, kind if isinstance(kind, int) else None, self._near)
 
     @property
     def kind(self) -> MessageKind:
         """Which of the six message types: by annotation, else by the kind of body and content type."""
         note = self._note("x-opt-jms-msg-type")
         if isinstance(note, int) and 0 <= note <= 5:
-            return MessageKind(note)
+            return _KINDS[note]
         return self._guess()
 
     def _guess(self) -> MessageKind:
@@ -171,12 +201,12 @@ class ReceivedEnvelope:
         if self._body < 0:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
-            return MessageKind.TEXT if _is_text(content_type) else MessageKind.BYTES
+            return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
         code, at = _section(self._raw, self._body)
         if code == _DATA:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
-            return MessageKind.TEXT if _is_text(content_type) else MessageKind.BYTES
+            return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
         if code == _SEQUENCE:
             return MessageKind.STREAM
         value, _ = decode_value(self._raw, at)
@@ -265,19 +295,23 @@ class ReceivedEnvelope:
             self._scan()
         if self._application < 0:
             return {}
-        value, _ = decode_value(self._raw, self._application)
-        if not isinstance(value, dict):
-            bad_format("the application properties are not a map")
-        return value
+        found = self._decoded
+        if found is None:
+            value, _ = decode_value(self._raw, self._application)
+            if not isinstance(value, dict):
+                raise bad_format("the application properties are not a map")
+            self._decoded = found = value
+        return found
 
     @property
     def properties(self) -> Mapping[str, Value]:
         """Typed application properties and the JMSX ones; what has no JMS type is left out."""
         found: dict[str, Value] = {}
         for name, value in self._properties().items():
-            if isinstance(name, str) and not name.startswith(OWN_PREFIX):
-                kept = _property(value)
-                if kept is not None or value is None:
+            if type(name) is str and not name.startswith(OWN_PREFIX):
+                if type(value) in _PLAIN:
+                    found[name] = cast("Value", value)
+                elif (kept := property_value(value)) is not None:
                     found[name] = kept
         group = self._field(10)
         if isinstance(group, str):
@@ -295,25 +329,25 @@ class ReceivedEnvelope:
         """The content, by ``kind``."""
         kind = self.kind
         if self._body < 0:
-            return _empty(kind)
+            return empty_body(kind)
         code, at = _section(self._raw, self._body)
         if code == _VALUE:
             value, _ = decode_value(self._raw, at)
-            return _from_value(kind, value)
+            return body_value(kind, value)
         parts = self._parts(code)
         if code == _SEQUENCE:
-            return _from_value(kind, [item for part in parts if isinstance(part, list) for item in part])
+            return body_value(kind, [item for part in parts if isinstance(part, list) for item in part])
         data = b"".join([part for part in parts if isinstance(part, bytes)])
         if kind is MessageKind.TEXT:
             try:
                 return data.decode()
             except UnicodeDecodeError:
-                bad_format("the body of a text message is not UTF-8")
+                raise bad_format("the body of a text message is not UTF-8") from None
         if kind in (MessageKind.BYTES, MessageKind.OBJECT):
-            return data or _empty(kind)
+            return data or empty_body(kind)
         if not data:
-            return _empty(kind)
-        bad_format(f"a {kind.name} message came with a body of bytes")
+            return empty_body(kind)
+        raise bad_format(f"a {kind.name} message came with a body of bytes")
 
     def _parts(self, wanted: int) -> list[AmqpValue]:
         """Return the values of the body's sections: data and sequences may come in several."""
@@ -328,72 +362,33 @@ class ReceivedEnvelope:
         return parts
 
 
+@lru_cache(maxsize=256)
+def _repeated_map(section: bytes) -> Mapping[AmqpValue, AmqpValue]:
+    """Read message annotations: they are the same in message after message, and nobody writes to them."""
+    value, _ = decode_value(section)
+    if not isinstance(value, dict):
+        raise bad_format("the message annotations are not a map")
+    return value
+
+
+@lru_cache(maxsize=256)
+def _repeated_list(section: bytes) -> Sequence[AmqpValue]:
+    """Read a header: they are the same in message after message."""
+    value, _ = decode_value(section)
+    if not isinstance(value, list):
+        raise bad_format("the header is not a list")
+    return value
+
+
 def _skip(raw: bytes, at: int) -> int:
-    """Return the position behind a map without reading it."""
+    """Return the position behind a section's value without reading it, if it is a list or map."""
     code = raw[at] if at < len(raw) else 0
-    if code == 0xC1 and at + 1 < len(raw):
+    if code in (0xC0, 0xC1) and at + 1 < len(raw):
         end = at + 2 + raw[at + 1]
-    elif code == 0xD1 and at + 5 <= len(raw):
+    elif code in (0xD0, 0xD1) and at + 5 <= len(raw):
         end = at + 5 + int.from_bytes(raw[at + 1 : at + 5])
     else:
-        bad_format("the application properties are not a map")
+        return decode_value(raw, at)[1]
     if end > len(raw):
-        bad_format("the message ends inside its application properties")
+        raise bad_format("the message ends inside a section before its body")
     return end
-
-
-def _is_text(content_type: AmqpValue) -> bool:
-    if not isinstance(content_type, str):
-        return False
-    plain = content_type.split(";")[0].strip().lower()
-    return plain.startswith("text/") or plain in _TEXT_TYPES or plain.endswith(("+json", "+xml"))
-
-
-def _empty(kind: MessageKind) -> Body:
-    if kind is MessageKind.BYTES:
-        return b""
-    if kind is MessageKind.MAP:
-        return {}
-    return [] if kind is MessageKind.STREAM else None
-
-
-def _property(value: AmqpValue) -> Value:
-    """Return a property of a JMS type, or None when it has none."""
-    if isinstance(value, UInt | ULong):
-        return Long(value) if value <= _LONG_MAX else str(int(value))
-    if isinstance(value, Timestamp):
-        return Long(value)
-    if isinstance(value, Symbol | Char | UUID):
-        return str(value)
-    if isinstance(value, bool | int | float | str):
-        return value
-    return None
-
-
-def _entry(value: AmqpValue) -> BodyValue:
-    """Return an entry of a Map or Stream body."""
-    if value is None or isinstance(value, bytes | Char | Byte | Short | Float):
-        return value
-    kept = _property(value)
-    if kept is None:
-        bad_format(f"an entry of type {type(value).__name__} has no JMS type")
-    return kept
-
-
-def _from_value(kind: MessageKind, value: AmqpValue) -> Body:
-    """Return the body that an AMQP value is, read as ``kind``."""
-    if kind is MessageKind.MESSAGE:
-        return None
-    if value is None:
-        return _empty(kind)
-    if kind is MessageKind.TEXT and isinstance(value, str):
-        return str(value)
-    if kind is MessageKind.BYTES and isinstance(value, bytes):
-        return value
-    if kind is MessageKind.MAP and isinstance(value, dict):
-        return {str(name): _entry(item) for name, item in value.items()}
-    if kind is MessageKind.STREAM and isinstance(value, list):
-        return [_entry(item) for item in value]
-    if kind is MessageKind.OBJECT and isinstance(value, bytes):
-        return value
-    bad_format(f"a {kind.name} message came with an AMQP value of type {type(value).__name__}")

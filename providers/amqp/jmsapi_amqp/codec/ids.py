@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from jmsapi_amqp.codec.types import ULong, bad_format, encode_binary, encode_text, encode_ulong
+from jmsapi_amqp.codec.types import ULong, bad_format
+from jmsapi_amqp.codec.writing import encode_binary, encode_text, encode_ulong
 
-__all__ = ["correlation_to_wire", "correlation_to_text", "id_to_text", "id_to_wire"]
+__all__ = ["correlation_to_text", "correlation_to_wire", "id_to_text", "id_to_wire"]
 
 _ID: Final = "ID:"
 _UUID: Final = "ID:AMQP_UUID:"
@@ -52,7 +53,7 @@ def _typed(value: object) -> str:
         return _BINARY + value.hex().upper()
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{_ULONG}{int(value)}"
-    bad_format(f"a message id cannot be a {type(value).__name__}")
+    raise bad_format(f"a message id cannot be a {type(value).__name__}")
 
 
 def id_to_wire(text: str) -> bytes:
@@ -67,7 +68,7 @@ def id_to_wire(text: str) -> bytes:
         if text.startswith(_BINARY):
             return encode_binary(bytes.fromhex(text[len(_BINARY) :]))
     except ValueError:
-        bad_format(f"{text!r} names a kind of AMQP id and does not hold one")
+        raise bad_format(f"{text!r} names a kind of AMQP id and does not hold one") from None
     for prefix in (_STRING, _NO_PREFIX):
         if text.startswith(prefix):
             return encode_text(text[len(prefix) :])
