@@ -1,6 +1,6 @@
 """AMQP 1.0 provider: Artemis, ActiveMQ Classic and RabbitMQ 4, on proton's protocol engine under an own select loop.
 
-Importing this package imports neither proton nor pydantic; ``provider`` does so when asked for its options or a provider.
+Importing this package imports neither proton nor pydantic; ``entry`` does so when asked for its options or a provider.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jmsapi.spi import Clock, Provider
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["provider"]
+__all__ = ["entry"]
 
 
 class _Entry:
@@ -44,4 +44,4 @@ class _Entry:
         return AmqpProvider(options, clock)
 
 
-provider: Final = _Entry()
+entry: Final = _Entry()

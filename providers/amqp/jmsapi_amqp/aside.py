@@ -67,7 +67,7 @@ async def unsubscribe_aside(connection: Connection, link_name: str, name: str) -
     await _after(connection, opened)  # type: ignore[arg-type]
 
     async def work() -> None:
-        session = await open_wire_session(other)
+        session = open_wire_session(other)
         near = Address(DestinationKind.TOPIC, "")
         link = await attach_receiver(other, session, Source(None, link_name), near, asked)
         await end_link(other, link, delete=True)

@@ -12,7 +12,6 @@ from jmsapi_amqp.codec import Described, Symbol, encode_value
 from jmsapi_amqp.codec.types import ULong
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
-from jmsapi_amqp.tasks import Promise
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
@@ -55,12 +54,15 @@ class Target:
     paired: bool = False
 
 
-async def open_wire_session(connection: Connection) -> WireSession:
-    """Begin an AMQP session; what is opened on it is pipelined behind."""
-    while connection.ending and connection.book.channels_end_slowly:
-        await next(iter(connection.ending.values()))
+def open_wire_session(connection: Connection) -> WireSession:
+    """Begin an AMQP session, or take an idle one; what is opened on it is pipelined behind."""
     if connection.link_lost is not None:
         raise connection.link_lost
+    while connection.idle_sessions:
+        idle = connection.idle_sessions.pop()
+        if idle.pointer is not None:
+            idle.users = 1
+            return idle
     pointer = engine.new_session(connection.engine_connection)
     engine.session_set_incoming_capacity(pointer, _WINDOW)
     engine.session_open(pointer)
@@ -189,10 +191,13 @@ def end_session(connection: Connection, session: WireSession) -> None:
     pointer = session.pointer
     if pointer is None:
         return
+    if connection.book.keeps_sessions and not session.links:
+        connection.idle_sessions.append(session)
+        return
     session.pointer = None
     connection.sessions.pop(pointer, None)
     for link in list(session.links.values()):
         connection.forget(link)
         link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
     engine.session_close(pointer)
-    connection.ending[pointer] = connection.add_promise(Promise())
+    connection.ending.add(pointer)

@@ -69,8 +69,10 @@ class Connection:
         self.filled: set[ReceiverLink] = set()
         self.large: set[SenderLink] = set()
         self.sessions: dict[Pointer, WireSession] = {}
-        self.ending: dict[Pointer, Promise[None]] = {}
+        self.ending: set[Pointer] = set()
         """Sessions that we have ended and the broker has not yet."""
+        self.idle_sessions: list[WireSession] = []
+        """Open sessions without a link, to be used again."""
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
         self.garbage: list[tuple[Callable[[Pointer], None], Pointer]] = []
@@ -261,6 +263,7 @@ class Connection:
         for promise in list(self.pending):
             promise.fail(cause)
         self.ending.clear()
+        self.idle_sessions.clear()
         self.opened.fail(cause)
         self.pending.clear()
         self.links.clear()

@@ -95,10 +95,9 @@ class Dispatch:
     def _session_closed(self, event: Pointer) -> None:
         connection = self._connection
         pointer = engine.event_session(event)
-        ended = connection.ending.pop(pointer, None)
-        if ended is not None:
+        if pointer in connection.ending:
+            connection.ending.discard(pointer)
             connection.garbage.append((engine.session_free, pointer))
-            ended.keep(None)
             return
         session = connection.sessions.pop(pointer, None)
         if session is None:

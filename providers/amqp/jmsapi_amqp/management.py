@@ -71,7 +71,7 @@ class Management:
             return sender
         opening = self._opening = self._connection.add_promise(Promise())
         try:
-            session = await open_wire_session(self._connection)
+            session = open_wire_session(self._connection)
             near = Address(DestinationKind.QUEUE, _NODE)
             asked = "manage queues"
             sender = await attach_sender(self._connection, session, Target(_NODE, name=_NAME, paired=True), asked)

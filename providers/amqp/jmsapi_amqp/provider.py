@@ -143,11 +143,11 @@ class AmqpProvider:
     async def _open_session(self, *, transacted: bool) -> Handle:
         connection = self._io()
         limit = connection.book.max_sessions
-        if limit is not None and len(connection.sessions) >= limit:
+        if limit is not None and len(connection.sessions) >= limit and not connection.idle_sessions and self._sessions:
             wire = min((session.wire for session in self._sessions.values()), key=lambda wire: wire.users)
             wire.users += 1
         else:
-            wire = await open_wire_session(connection)
+            wire = open_wire_session(connection)
         await wire.opened
         connection.serial += 1
         handle = SessionHandle(connection.serial, transacted=transacted)

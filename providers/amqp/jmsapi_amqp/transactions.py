@@ -63,12 +63,11 @@ class Coordinator:
         promise: Promise[bytes] = self._connection.add_promise(Promise())
 
         def answered(state: int, data: object) -> None:
-            found = cast("list[object]", data) if isinstance(data, list) else []
-            tx_id = found[0] if found else None
+            tx_id = _first(data)
             if state == engine.DECLARED and isinstance(tx_id, bytes):
                 promise.keep(tx_id)
             else:
-                promise.fail(_refused(cast("object", data), "begin a transaction"))
+                promise.fail(_refused(data, "begin a transaction"))
 
         link.offer(_DECLARE, None, Ask(answered, promise.fail))
         return promise
@@ -119,6 +118,12 @@ class Coordinator:
                 self._connection.sent.extend((token, error) for _, state, token in link.waiting if state is tx.send_state)
                 link.waiting.clear()
                 link.waiting.extend(kept)
+
+
+def _first(data: object) -> object:
+    """Return the first field of a state's list."""
+    fields = cast("list[object]", data) if isinstance(data, list) else []
+    return fields[0] if fields else None
 
 
 def _refused(data: object, asked: str) -> ProviderError:

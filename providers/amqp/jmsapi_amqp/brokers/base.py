@@ -49,8 +49,8 @@ class Broker:
     acquirer_tells = False
     max_sessions: int | None = None
     """AMQP sessions that a connection may have; beyond, the application's sessions share them."""
-    channels_end_slowly = False
-    """A channel must not be used again before the broker has ended its last session too."""
+    keeps_sessions = False
+    """AMQP sessions are used again rather than ended."""
     credit_window: int | None = None
     """The most credit a consumer's link is given at one time."""
 
@@ -170,7 +170,7 @@ class Broker:
         """Create a destination that lives as long as a link of its own."""
         kind = DestinationKind.TEMPORARY_TOPIC if topic else DestinationKind.TEMPORARY_QUEUE
         # The link is the connection's, not the session's: a temporary destination outlives the session that made it.
-        own = await open_wire_session(connection)
+        own = open_wire_session(connection)
         target = Target(None, (CAPABILITY[kind],), dynamic=True)
         link = await attach_sender(connection, own, target, f"create a {CAPABILITY[kind].replace('-', ' ')}")
         link.own_session = True

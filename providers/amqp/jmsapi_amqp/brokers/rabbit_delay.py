@@ -71,7 +71,7 @@ class DelayQueues:
         promise = self._opening[queue] = connection.add_promise(Promise[SenderLink]())
         try:
             asked = f"send to {destination.name!r} after {delay_ms} ms"
-            link = await attach_sender(connection, await open_wire_session(connection), Target(f"/queues/{part(queue)}"), asked)
+            link = await attach_sender(connection, open_wire_session(connection), Target(f"/queues/{part(queue)}"), asked)
         except ProviderError as error:
             promise.fail(error)
             raise
