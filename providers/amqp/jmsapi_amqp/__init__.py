@@ -37,7 +37,7 @@ class _Entry:
             ImportError: python-qpid-proton is not installed.
         """
         from jmsapi_amqp.options import AmqpOptions
-        from jmsapi_amqp.provider import AmqpProvider
+        from jmsapi_amqp._provider import AmqpProvider
 
         if not isinstance(options, AmqpOptions):
             options = AmqpOptions.model_validate(options.model_dump())
