@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jmsapi.spi import Clock, Provider, ProviderEntry
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["provider"]
+__all__ = ["entry"]
 
 
 class _Entry:
@@ -31,11 +31,11 @@ class _Entry:
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make an unopened provider; ImportError when stomp.py is missing."""
         from jmsapi_stomp.options import StompOptions
-        from jmsapi_stomp.provider import StompProvider
+        from jmsapi_stomp.connection import StompProvider
 
         if not isinstance(options, StompOptions):
             raise TypeError(f"StompOptions are needed, not {type(options).__name__}")
         return StompProvider(options, clock)
 
 
-provider: Final[ProviderEntry] = _Entry()
+entry: Final[ProviderEntry] = _Entry()
