@@ -6,6 +6,7 @@ of an answer, whenever that comes; that the provider notices a cut link by itsel
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -41,6 +42,19 @@ _LOST: Final = ProviderError(ErrorKind.CONNECTION, "the link was broken by a tes
 _numbers = itertools.count(1)
 
 
+def _installed() -> dict[str, ProviderEntry]:
+    entries: list[ProviderEntry] = []
+    for point in entry_points(group="jmsapi.providers"):
+        # One that cannot be loaded is reported by whoever asks for its scheme.
+        with contextlib.suppress(Exception):
+            entries.append(point.load())
+    return {scheme: entry for entry in entries for scheme in entry.schemes}
+
+
+# Now and not later: a package whose entry is called like one of its modules has the module in its place once that is imported.
+_ENTRIES: Final = _installed()
+
+
 class Seam:
     """Makes connections of a backend and holds their providers by the hand.
 
@@ -50,7 +64,7 @@ class Seam:
 
     def __init__(self, backend: Backend) -> None:
         scheme, separator, rest = backend.url.partition("://")
-        self._entry = _Entry(_installed(scheme), scheme, f"seam{next(_numbers)}-{scheme}", self)
+        self._entry = _Entry(_ENTRIES[scheme], scheme, f"seam{next(_numbers)}-{scheme}", self)
         self._url = f"{self._entry.schemes[0]}{separator}{rest}"
         self._guard = threading.Lock()
         self._holding = False
@@ -234,11 +248,3 @@ class _Held:
     def on_resumed(self) -> None:
         """Pass on."""
         self.up.on_resumed()
-
-
-def _installed(scheme: str) -> ProviderEntry:
-    for point in entry_points(group="jmsapi.providers"):
-        entry: ProviderEntry = point.load()
-        if scheme in entry.schemes:
-            return entry
-    raise LookupError(f"no installed provider has the scheme {scheme!r}")

@@ -1,5 +1,7 @@
 """4.3.5 Closing a connection."""
 
+import functools
+
 import pytest
 
 from jmsapi import (
@@ -37,7 +39,7 @@ def test_close_ends_pending_receives(connect: Connect, names: Names, timeout_ms:
     connection = connect()
     sessions = [connection.create_session() for _ in range(2)]
     consumers = [session.create_consumer(session.create_queue(names.queue())) for session in sessions]
-    pending = [in_thread(lambda consumer=consumer: consumer.receive(timeout_ms)) for consumer in consumers]
+    pending = [in_thread(functools.partial(consumer.receive, timeout_ms)) for consumer in consumers]
     for one in pending:
         with pytest.raises(TimeoutError):
             finish(one, 100)

@@ -1,5 +1,7 @@
 """4.4.9 Multiple sessions."""
 
+import functools
+
 import pytest
 
 from jmsapi import Connection, Message, MessageConsumer, Queue, Session, Topic
@@ -22,9 +24,7 @@ from jmsapi_conformance.marks import needs, requirement
 
 
 @requirement("4.4.9-1")
-def test_recover_and_acknowledge_touch_their_own_session_only(
-    connection: Connection, topic: Topic, other_session: Session
-) -> None:
+def test_recover_and_acknowledge_touch_one_session_only(connection: Connection, topic: Topic, other_session: Session) -> None:
     sessions = [connection.create_session(Session.CLIENT_ACKNOWLEDGE) for _ in range(3)]
     consumers = [session.create_consumer(topic) for session in sessions]
     send_texts(other_session, topic, "1", "2")
@@ -114,7 +114,7 @@ def test_receivers_on_one_queue_get_each_message_once(connection: Connection, qu
             if message is not None:
                 taken.append(text_of(message))
 
-    taking = [in_thread(lambda consumer=consumer: take(consumer)) for consumer in consumers]
+    taking = [in_thread(functools.partial(take, consumer)) for consumer in consumers]
     send_texts(other_session, queue, *expected)
     eventually(lambda: len(taken) >= 100, "all messages were received")
     for one in taking:
