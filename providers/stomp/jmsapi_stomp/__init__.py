@@ -30,8 +30,8 @@ class _Entry:
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make an unopened provider; ImportError when stomp.py is missing."""
-        from jmsapi_stomp.options import StompOptions
         from jmsapi_stomp.connection import StompProvider
+        from jmsapi_stomp.options import StompOptions
 
         if not isinstance(options, StompOptions):
             raise TypeError(f"StompOptions are needed, not {type(options).__name__}")

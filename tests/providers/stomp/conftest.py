@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from jmsapi_conformance.brokers import Broker
-from jmsapi_stomp import provider as entry
+from jmsapi_stomp import entry
 from jmsapi_stomp.options import StompOptions
 
 from jmsapi._emulation.checked import Checked
