@@ -36,7 +36,7 @@ class Limited:
 
 
 class Entry:
-    spi_version = jmsapi_inproc.provider.spi_version
+    spi_version = jmsapi_inproc.entry.spi_version
     name, schemes, extra = "limited", ("limited",), None
 
     def __init__(self, entry: ProviderEntry, claims: dict[str, Support]) -> None:
@@ -53,7 +53,7 @@ def main(folder: Path, claims: list[str]) -> None:
     kinds = {"none": none, "emulated": emulated}
     parsed = (claim.split("=") for claim in claims)
     supports = {name: kinds[kind](f"{name} is {kind} for a test") for name, kind in parsed}
-    jmsapi.register_provider(Entry(jmsapi_inproc.provider, supports))
+    jmsapi.register_provider(Entry(jmsapi_inproc.entry, supports))
     runner.SUITE = plugin.SUITE = folder  # type: ignore[misc]
     print(json.dumps(as_json([runner.run("limited://x")])))
 

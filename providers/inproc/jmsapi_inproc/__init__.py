@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jmsapi.spi import ProviderEntry
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["discard", "provider"]
+__all__ = ["discard", "entry"]
 
 
 class _Entry:
@@ -59,4 +59,4 @@ def discard(name: str) -> bool:
     return broker.discard(name)
 
 
-provider: Final[ProviderEntry] = _Entry()
+entry: Final[ProviderEntry] = _Entry()

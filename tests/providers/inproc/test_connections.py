@@ -23,7 +23,7 @@ def temporary(line, *, topic=False):
 
 
 def test_the_entry_point_makes_providers_of_the_inproc_scheme():
-    entry = jmsapi_inproc.provider
+    entry = jmsapi_inproc.entry
     assert (entry.name, entry.schemes, entry.extra) == ("inproc", ("inproc",), None)
     made = entry.create(entry.options()(scheme="inproc", host="x"), SystemClock())
     assert isinstance(made, InprocProvider)
@@ -31,7 +31,7 @@ def test_the_entry_point_makes_providers_of_the_inproc_scheme():
 
 def test_foreign_options_are_refused():
     with pytest.raises(TypeError, match="InprocOptions"):
-        jmsapi_inproc.provider.create(ProviderOptions(scheme="inproc"), SystemClock())
+        jmsapi_inproc.entry.create(ProviderOptions(scheme="inproc"), SystemClock())
 
 
 @pytest.mark.parametrize("wrong", [{"port": 61613}, {"path": "file.db"}, {"max_shared_consumers": -2}, {"dead_leter": "x"}])
