@@ -69,7 +69,8 @@ class Providers(Mapping[str, ProviderEntry]):
             broken = next((error for name, error in self._broken.items() if scheme.startswith(name)), None)
         if found is None:
             if broken is not None:
-                raise broken
+                # A new one each time: an exception collects the traceback of everybody who raises it.
+                raise JMSException(str(broken), broken.error_code) from broken.__cause__
             raise KeyError(scheme)
         return found
 
