@@ -46,8 +46,8 @@ class Dispatcher:
             self._thread.start()
 
     def offer(self, consumer: ConsumerImpl) -> None:
-        """Put a consumer in line when it has a listener and something for it. With the lock held."""
-        if not consumer.in_line and consumer.listener is not None and consumer.inbox.buffer:
+        """Put a consumer in line when it is open and has a listener and something for it. With the lock held."""
+        if not consumer.in_line and _has_work(consumer):
             consumer.in_line = True
             self._ready.append(consumer)
             self._changed.notify_all()
@@ -80,7 +80,7 @@ class Dispatcher:
         while self._ready and self._session.flowing:
             consumer = self._ready.popleft()
             consumer.in_line = False
-            if consumer.listener is not None and consumer.inbox.buffer:
+            if _has_work(consumer):
                 return consumer
         return None
 
@@ -106,3 +106,7 @@ class Dispatcher:
                     self.running = None
                     self.offer(consumer)
                     self._changed.notify_all()
+
+
+def _has_work(consumer: ConsumerImpl) -> bool:
+    return consumer.listener is not None and bool(consumer.inbox.buffer) and not consumer.closed
