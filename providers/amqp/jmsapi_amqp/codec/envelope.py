@@ -186,7 +186,7 @@ class ReceivedEnvelope:
         if not isinstance(text, str):
             return None
         kind = self._annotations.get(note)
-        return self._book.from_wire(text, kind if isinstance(kind, int) else None, self._near)
+        return self._book.from_wire(text, kind if isinstance(kind, int) and 0 <= kind <= 3 else None, self._near)
 
     @property
     def kind(self) -> MessageKind:
