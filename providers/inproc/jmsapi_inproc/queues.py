@@ -98,9 +98,8 @@ class Queue:
                     return
                 consumer = found
             delivery = consumer.hold(message)
-            credit = consumer.credit - 1
-            consumer.credit = credit
-            if not credit:
+            consumer.credit -= 1
+            if not consumer.credit:
                 ready.popleft()
             elif len(ready) > 1:
                 ready.rotate(-1)

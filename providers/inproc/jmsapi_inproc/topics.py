@@ -99,8 +99,8 @@ class Subscription:
     def end(self) -> None:
         """Leave the topic and drop all messages."""
         self.queue.close()
-        if self in self.topic.subscriptions:
-            self.topic.subscriptions.remove(self)
+        # Never changed in place: should a signal handler come in between, this very thread may be walking over the old list.
+        self.topic.subscriptions = [one for one in self.topic.subscriptions if one is not self]
 
 
 class Subscriptions:
@@ -130,7 +130,6 @@ class Subscriptions:
                 return old
             old.end()
         new = Subscription(self._broker, topic, spec, selector, key, connection)
-        # A publish may be walking over the old list in this very thread, should a signal handler have come in between.
         topic.subscriptions = [*topic.subscriptions, new]
         if key is not None:
             self._by_key[key] = new

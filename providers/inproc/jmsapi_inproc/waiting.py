@@ -89,30 +89,41 @@ class Waiting:
             if not self._levels >> level & 1:
                 continue
             bucket = self._buckets[level]
+            if bucket[-1].order <= seen[level]:
+                continue
             start = _place(bucket, seen[level]) if seen[level] else 0
-            wanted: list[Message] = []
-            passed: list[Message] = []
-            room = limit - len(taken)
-            for message in islice(bucket, start, None):
-                seen[level] = message.order
-                if accept(message):
-                    wanted.append(message)
-                    if len(wanted) == room:
-                        break
-                else:
-                    passed.append(message)
-            if wanted:
-                bucket.rotate(-start)
-                for _ in range(len(wanted) + len(passed)):
-                    bucket.popleft()
-                bucket.extendleft(reversed(passed))
+            # What has been looked at goes behind for a moment: moving it is a copy of pointers, stepping over it is not.
+            bucket.rotate(-start)
+            try:
+                taken += _first(bucket, len(bucket) - start, limit - len(taken), accept, seen, level)
+            finally:
                 bucket.rotate(start)
-                if not bucket:
-                    self._levels ^= 1 << level
-                taken += wanted
-                if len(taken) == limit:
-                    break
+            if not bucket:
+                self._levels ^= 1 << level
+            if len(taken) == limit:
+                break
         return taken
+
+
+def _first(
+    bucket: deque[Message], end: int, room: int, accept: Callable[[Message], bool], seen: list[int], level: int
+) -> list[Message]:
+    """Take what ``accept`` wants out of the first ``end`` messages, at most ``room``."""
+    wanted: list[Message] = []
+    passed: list[Message] = []
+    for message in islice(bucket, end):
+        if accept(message):
+            wanted.append(message)
+        else:
+            passed.append(message)
+        seen[level] = message.order
+        if len(wanted) == room:
+            break
+    if wanted:
+        for _ in range(len(wanted) + len(passed)):
+            bucket.popleft()
+        bucket.extendleft(reversed(passed))
+    return wanted
 
 
 def _place(bucket: deque[Message], order: int) -> int:

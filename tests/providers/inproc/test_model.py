@@ -245,7 +245,7 @@ def test_any_order_of_events_agrees_with_the_model(new_bench):
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=150,
+            max_examples=100,
             stateful_step_count=40,
             deadline=None,
             database=None,
