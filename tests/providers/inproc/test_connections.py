@@ -223,3 +223,24 @@ def test_a_handle_of_the_wrong_kind_is_refused(line):
         lambda: line.send("q", "a", producer=tap.handle),
     ):
         refused(call, ErrorKind.CLOSED)
+
+
+def test_a_connection_can_be_closed_amid_a_call_of_the_same_thread(bench):
+    """As a signal handler or finaliser would; what its consumers were to get goes to nobody or back, and nothing hangs."""
+    line, closing, last = bench.connect(), bench.connect(), bench.connect()
+    topic = bench.topic("t")
+    taps = [one.tap(topic) for one in (line, closing, last)]
+    queue = closing.tap("q")
+    for tap in (*taps, queue):
+        tap.credit(5)
+    line.send("q", "held")
+    deliver = line.events.on_deliveries
+
+    def interrupted(consumer, deliveries):
+        deliver(consumer, deliveries)
+        closing.close()
+
+    line.events.on_deliveries = interrupted
+    line.send(topic, "a")
+    assert [tap.texts() for tap in taps] == [["a"], [], ["a"]]
+    assert line.tap("q").take_texts() == ["held"]
