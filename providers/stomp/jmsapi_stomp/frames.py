@@ -169,7 +169,7 @@ class FrameCutter:
                 return position
             end = data.find(b"\n\n", position, nul)
             body = end + 2
-            dressed = data.find(b"\n\r\n", position, nul if end < 0 else end)
+            dressed = data.find(b"\n\r\n", position, nul if end < 0 else end + 1)
             if dressed >= 0:
                 end, body = dressed, dressed + 3
             if end < 0:

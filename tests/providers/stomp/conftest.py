@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -223,3 +225,28 @@ def until() -> Callable[[Callable[[], bool]], None]:
             time.sleep(0.01)
 
     return wait
+
+
+def _peer_module() -> Any:
+    path = Path(__file__).parents[2] / "peers" / "stomp_peer.py"
+    spec = importlib.util.spec_from_file_location("stomp_peer", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def peer() -> Iterator[Callable[..., Any]]:
+    """Give a function that starts a scripted peer; what its script raises fails the test."""
+    peers: list[Any] = []
+    module = _peer_module()
+
+    def start(script: Callable[[Any], None], tls: Any = None) -> Any:
+        peers.append(module.StompPeer(script, tls))
+        return peers[-1]
+
+    yield start
+    for one in peers:
+        one.close()

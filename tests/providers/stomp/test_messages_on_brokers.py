@@ -151,9 +151,7 @@ def test_a_correlation_id_of_bytes_stays_bytes(dial: Dial, each_broker: Broker, 
     assert line.receive(consumer)[0].envelope.correlation_id == b"\0\xff"
 
 
-def test_a_topic_that_is_an_answers_address_stays_a_topic(
-    dial: Dial, each_broker: Broker, queue: Address, topic: Address
-) -> None:
+def test_an_answers_address_that_is_a_topic_stays_one(dial: Dial, each_broker: Broker, queue: Address, topic: Address) -> None:
     line = dial(each_broker)
     consumer = line.consumer(queue)
     line.send(queue, "x", reply_to=topic)

@@ -1,0 +1,178 @@
+"""Cutting and reading frames."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jmsapi_stomp.frames import Frame, FrameCutter, command_frame, escape, header_lines, text_of, unescape
+
+from jmsapi.spi import ErrorKind, ProviderError
+
+LIMIT = 1 << 20
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+NAME = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+# As they came from the brokers: Artemis 2.56.0, Classic 6.3.1, RabbitMQ 4.0.5.
+ARTEMIS = (
+    b"MESSAGE\nsubscription:c3\ncontent-length:5\nmessage-id:1283\ndestination:q\nexpires:0\nredelivered:false\npriority:4\n"
+    b"persistent:true\ntimestamp:1795842329749\nack:c3,1283\nJMS_PY_type:Text\nn:7\n\nhello\0"
+)
+CLASSIC = (
+    b"MESSAGE\nexpires:0\ndestination:/queue/own\nsubscription:2\npriority:4\n"
+    b"message-id:ID\\cvm-41169-1795842721361-5\\c2\\c-1\\c1\\c1\nreply-to:/temp-queue/x1\ntimestamp:1795842728158\n\nown\0\n"
+)
+RABBIT = (
+    b"MESSAGE\nsubscription:x\ndestination:/queue/tq1\nmessage-id:T_x@@session-ThJ@@1\nredelivered:false\n"
+    b"ack:T_x@@session-ThJ@@1\nJMS_PY_type:Text\nreceipt:1\ncontent-length:5\n\nhello\0\n"
+)
+
+
+def cut(data: bytes, *sizes: int) -> list[Frame]:
+    cutter = FrameCutter(LIMIT)
+    frames: list[Frame] = []
+    position = 0
+    for size in (*sizes, len(data)):
+        frames += cutter.feed(data[position : position + size])
+        position += size
+        if position >= len(data):
+            break
+    return frames
+
+
+def test_recorded_frames_are_cut_one_after_the_other() -> None:
+    frames = cut(ARTEMIS + CLASSIC + RABBIT)
+    assert [frame.body for frame in frames] == [b"hello", b"own", b"hello"]
+    assert frames[0].find(b"\nack:") == "c3,1283"
+    assert frames[1].find(b"\nmessage-id:") == "ID:vm-41169-1795842721361-5:2:-1:1:1"
+    assert frames[1].raw(b"\nmessage-id:") == b"ID\\cvm-41169-1795842721361-5\\c2\\c-1\\c1\\c1"
+    assert frames[1].headers["message-id"] == "ID:vm-41169-1795842721361-5:2:-1:1:1"
+    assert frames[2].headers["destination"] == "/queue/tq1"
+    assert frames[2].find(b"\nnone:") is None
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 50])
+def test_the_size_of_the_reads_makes_no_difference(step: int) -> None:
+    data = (ARTEMIS + b"\n\n" + CLASSIC + b"\r\n" + RABBIT) * 3
+    cutter = FrameCutter(LIMIT)
+    frames: list[Frame] = []
+    for start in range(0, len(data), step):
+        frames += cutter.feed(data[start : start + step])
+    assert [(frame.command, frame.body) for frame in frames] == [(b"MESSAGE", b) for b in (b"hello", b"own", b"hello")] * 3
+
+
+def test_a_body_with_a_length_may_hold_nuls_and_empty_lines() -> None:
+    body = b"\0\n\n\0\r\n\r\n\0"
+    (frame,) = cut(b"MESSAGE\ncontent-length:%d\n\n%b\0" % (len(body), body))
+    assert frame.body == body
+
+
+def test_lines_may_end_in_carriage_return_and_line_feed() -> None:
+    (frame,) = cut(b"MESSAGE\r\na:1\r\nb:2\r\ncontent-length:3\r\n\r\n\n\n\0\0")
+    assert frame.command == b"MESSAGE"
+    assert (frame.headers["a"], frame.headers["b"], frame.body) == ("1", "2", b"\n\n\0")
+    assert frame.find(b"\na:") == "1"
+
+
+def test_of_a_repeated_header_the_first_counts() -> None:
+    (frame,) = cut(b"MESSAGE\na:1\na:2\n\n\0")
+    assert frame.headers["a"] == "1"
+    assert frame.find(b"\na:") == "1"
+
+
+def test_a_large_body_is_joined_once() -> None:
+    body = bytes(500_000)
+    data = b"MESSAGE\ncontent-length:%d\n\n%b\0" % (len(body), body) + CLASSIC
+    assert [frame.body for frame in cut(data, *[4096] * 200)] == [body, b"own"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"MESSAGE\na:1\0",
+        b"\0",
+        b"MESSAGE\ncontent-length:x\n\nbody\0",
+        b"MESSAGE\ncontent-length:-1\n\nbody\0",
+        b"MESSAGE\ncontent-length:99999999999999\n\nbody\0",
+        b"MESSAGE\ncontent-length:9999999\n\nbody\0",
+        b"MESSAGE\ncontent-length:2\n\nbody\0",
+        b"x" * (LIMIT + 1),
+    ],
+)
+def test_what_is_no_frame_is_a_fault_of_the_peer(data: bytes) -> None:
+    with pytest.raises(ProviderError) as caught:
+        cut(data)
+    assert caught.value.kind is ErrorKind.PROTOCOL
+    assert caught.value.fatal
+
+
+def test_an_endless_frame_is_given_up_also_in_small_reads() -> None:
+    cutter = FrameCutter(10_000)
+    with pytest.raises(ProviderError):
+        for _ in range(20):
+            cutter.feed(b"x" * 1000)
+
+
+def test_modified_utf_8_of_old_classic_brokers_is_read() -> None:
+    assert text_of(b"a\xc0\x80b") == "a\0b"
+    assert text_of("\U0001f600".encode("utf-16-be").hex().encode()) == "d83dde00"
+    assert text_of(b"\xed\xa0\xbd\xed\xb8\x80") == "\U0001f600"
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"\xed\xa0\xbd", b"\xc3"])
+def test_what_is_no_text_is_a_fault_of_its_format(data: bytes) -> None:
+    with pytest.raises(ProviderError) as caught:
+        text_of(data)
+    assert caught.value.kind is ErrorKind.FORMAT
+
+
+def test_an_undefined_escape_stays_as_it_is() -> None:
+    assert unescape("a\\tb\\") == "a\\tb\\"
+
+
+@given(TEXT)
+def test_escaping_can_be_undone(text: str) -> None:
+    assert unescape(escape(text)) == text
+    assert not set(escape(text)) & set("\n\r:")
+
+
+@given(st.dictionaries(NAME, TEXT), st.binary())
+def test_headers_and_body_survive_the_wire(headers: dict[str, str], body: bytes) -> None:
+    headers.pop("content-length", None)
+    lines = header_lines([*headers.items(), ("content-length", str(len(body)))])
+    (frame,) = cut(b"SEND\n" + lines.encode() + b"\n" + body + b"\0")
+    got = dict(frame.headers)
+    assert got.pop("content-length") == str(len(body))
+    assert (got, frame.body) == (headers, body)
+
+
+@given(st.lists(st.dictionaries(NAME, TEXT), min_size=1), st.integers(1, 64))
+def test_frames_without_a_body_survive_any_cut(frames: list[dict[str, str]], step: int) -> None:
+    for headers in frames:
+        headers.pop("content-length", None)
+    data = b"".join(command_frame("ACK", headers.items()) for headers in frames)
+    cutter = FrameCutter(LIMIT)
+    got: list[Frame] = []
+    for start in range(0, len(data), step):
+        got += cutter.feed(data[start : start + step])
+    assert [frame.headers for frame in got] == frames
+
+
+def test_random_bytes_raise_nothing_but_errors_of_the_seam() -> None:
+    dice = random.Random(20_261_128)
+    alphabet = [b"\0", b"\n", b"\r\n", b":", b"\\", b"content-length:", b"MESSAGE\n", b"ack:1", b"\n\n", b"7", b"\xff", b"a"]
+    outcomes = {"frames": 0, "errors": 0}
+    for _ in range(100_000):
+        data = b"".join(dice.choices(alphabet, k=dice.randint(1, 12)))
+        cutter = FrameCutter(64)
+        try:
+            for frame in cutter.feed(data[: len(data) // 2]) + cutter.feed(data[len(data) // 2 :]):
+                outcomes["frames"] += 1
+                assert isinstance(frame.headers, dict)
+                frame.find(b"\nack:")
+        except ProviderError as error:
+            assert error.kind in (ErrorKind.FORMAT, ErrorKind.PROTOCOL)
+            outcomes["errors"] += 1
+    assert min(outcomes.values()) > 1000
