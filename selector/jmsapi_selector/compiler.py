@@ -20,6 +20,7 @@ from typing import Any, Final
 from jmsapi_selector.java_numbers import NumberKind, calculate, convert, negate
 from jmsapi_selector.like import like
 from jmsapi_selector.nodes import (
+    MIRRORED,
     And,
     Arithmetic,
     Between,
@@ -85,9 +86,6 @@ _COMPARE: Final[dict[ComparisonOperator, Callable[[Any, Any], bool]]] = {
 }
 _CLASSES: Final = 16
 """How many classes of values a comparison remembers; there are eight in jmsapi."""
-_MIRRORED: Final[dict[ComparisonOperator, ComparisonOperator]] = {
-    "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
-}  # fmt: skip
 
 
 def compile_tree(tree: Node) -> Condition:
@@ -267,7 +265,7 @@ def _comparison(sign: ComparisonOperator, left: Node, right: Node, a: Operand, b
     if isinstance(left, Identifier) and b.constant:
         return _against_constant(left.name, sign, b.read(_nobody))
     if isinstance(right, Identifier) and a.constant:
-        return _against_constant(right.name, _MIRRORED[sign], a.read(_nobody))
+        return _against_constant(right.name, MIRRORED[sign], a.read(_nobody))
     read_left, read_right = a.read, b.read
 
     def outcome(get: Getter) -> bool | None:

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeVar
 
 __all__ = [
     "COMPARISONS",
+    "MIRRORED",
     "And",
     "Arithmetic",
     "Between",
@@ -40,7 +41,16 @@ Span = tuple[int, int]
 NumberType = Literal["int", "long", "float", "double"]
 ComparisonOperator = Literal["=", "<>", "<", "<=", ">", ">="]
 Operator = Literal["+", "-", "*", "/"]
-COMPARISONS: Final[frozenset[str]] = frozenset({"=", "<>", "<", "<=", ">", ">="})
+MIRRORED: Final[dict[ComparisonOperator, ComparisonOperator]] = {
+    "=": "=",
+    "<>": "<>",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""What each comparison is with its sides exchanged."""
+COMPARISONS: Final[frozenset[str]] = frozenset(MIRRORED)
 
 _T = TypeVar("_T")
 

@@ -5,6 +5,7 @@ Parsing the text gives the tree again.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from jmsapi_selector.java_numbers import integer_kind
@@ -42,15 +43,16 @@ _PRIMARY: Final = 8
 _Piece = tuple[str, int]
 
 
-def to_text(tree: Node) -> str:
+def to_text(tree: Node, *, bracket_not: bool = False) -> str:
     """Write a tree as a selector.
 
     Args:
         tree: Any tree that the parser can make.
+        bracket_not: Put the operand of NOT in brackets even where the standard needs none.
     Returns:
         Text whose tree is equal to this one.
     """
-    return fold(tree, _written)[0]
+    return fold(tree, _written_bracketing_not if bracket_not else _written)[0]
 
 
 def quoted(value: str) -> str:
@@ -62,10 +64,16 @@ def number_text(number: Number) -> str:
     """Write a numeric literal, its sign included, so that it keeps value and type."""
     value = number.value
     if isinstance(value, float):
-        return f"{value!r}f" if number.type == "float" else repr(value)
+        # Only the planner makes an infinite literal, for brokers; the standard knows none.
+        digits = repr(value) if math.isfinite(value) else "1e999" if value > 0 else "-1e999"
+        return f"{digits}f" if number.type == "float" else digits
     # Without a suffix a whole number that an int can hold is an int, and any other one a long.
     suffix = "L" if number.type == "long" and integer_kind(value) == integer_kind(0) else ""
     return f"{value}{suffix}"
+
+
+def _written_bracketing_not(node: Node, below: list[_Piece]) -> _Piece:
+    return (f"NOT ({below[0][0]})", _NOT) if isinstance(node, Not) else _written(node, below)
 
 
 def _written(node: Node, below: list[_Piece]) -> _Piece:

@@ -109,7 +109,7 @@ def _rendered(value: Value) -> str:
 def _random_questions(dialect: str, kind: DestinationKind, seed: int) -> Iterator[Question]:
     texts = _load("selector_texts", _ROOT / "tests" / "unit" / "selector" / "texts.py").Texts(seed)
     pick = random.Random(seed)
-    for _ in range(2500):
+    for _ in range(1500):
         text = texts.valid()
         if pick.random() < 0.1:
             text = text.replace(" a ", " JMSDeliveryMode ")
@@ -156,7 +156,7 @@ def test_a_broker_answers_what_was_pushed_or_rewritten_as_the_standard_does(
 ) -> None:
     questions = [*_random_questions(dialect, kind, seed=20), *_case_questions(dialect, kind)]
     answers = evaluators.evaluate(_EVALUATORS[dialect], [(one.sent, one.seen) for one in questions])
-    assert len(questions) > 6000
+    assert len(questions) > 4000
     assert _wrong(questions, answers)[:5] == []
     if DIALECTS[dialect].typed:
         assert not any(one.plan.caveats or one.plan.recheck for one in questions if one.plan.action is Action.PUSH)
@@ -168,7 +168,7 @@ def test_without_the_planner_the_same_brokers_answer_otherwise(evaluators: Modul
     """Show that the test above can fail: the same questions with the texts as they were."""
     questions = list(_random_questions(dialect, "queue", seed=20))
     answers = evaluators.evaluate(_EVALUATORS[dialect], [(one.selector.text, one.message) for one in questions])
-    assert len(_wrong(questions, answers)) > 200
+    assert len(_wrong(questions, answers)) > 100
 
 
 @pytest.mark.broker

@@ -1,0 +1,198 @@
+"""Who evaluates a selector: the broker as it stands, the broker after rewriting, or we.
+
+The tree is walked with the side that matters. At the top, and below an even number of NOTs, only whether a part is TRUE
+counts, since UNKNOWN and FALSE are both no match; below an odd number only whether it is FALSE. So a part for the broker
+needs to be right about one of the two, which leaves room to work around a broker's faults.
+
+On a queue a broker's answer is final, so it must be the standard's; where that cannot be had the plan says LOCAL. On a
+topic what is too much can be dropped here: there a part that the broker cannot answer becomes "perhaps", the rest is
+still pushed, and ``recheck`` says to evaluate again.
+
+Spec: 3.8.1-1, 3.8.1-2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Literal
+
+from jmsapi_selector._rewriting import Leaves
+from jmsapi_selector._vocabulary import Unanswerable
+from jmsapi_selector.dialects import DIALECTS, FAULTS, Dialect, Fault
+from jmsapi_selector.lexer import NUMBER, tokenize
+from jmsapi_selector.nodes import And, Boolean, Identifier, Node, Not, Or, fold
+from jmsapi_selector.selector import Selector
+from jmsapi_selector.text import to_text
+
+__all__ = ["DIALECTS", "Action", "DestinationKind", "Dialect", "Fault", "Plan", "plan"]
+
+DestinationKind = Literal["queue", "topic"]
+_PLAIN_NUMBER: Final = re.compile(
+    r"""
+    [1-9][0-9]*[lL]? | 0[0-7]* | 0[xX]0*[0-7]?[0-9a-fA-F]{1,7}
+  | (?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)? | [0-9]+[eE][+-]?[0-9]+
+    """,
+    re.VERBOSE,
+)
+"""The literals that Artemis and Classic read as Java does."""
+_TRANSLATED: Final = re.compile(r"'(?:NON_)?PERSISTENT'")
+
+
+class Action(Enum):
+    """What to do with a selector."""
+
+    PUSH = "push"
+    """Send it as it is."""
+    REWRITE = "rewrite"
+    """Send another text, which the broker answers as the standard answers this one."""
+    LOCAL = "local"
+    """Send none, and evaluate each message here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a selector is to be evaluated.
+
+    Attributes:
+        action: The decision.
+        text: What to send to the broker; None to send no selector.
+        reasons: The faults of the broker that kept the text from being sent as it is.
+        caveats: The faults that remain: for such messages the broker's answer is not the standard's. None but over STOMP.
+        recheck: The broker may let too much through, so evaluate what it delivers here as well. On topics only.
+    """
+
+    action: Action
+    text: str | None
+    reasons: tuple[Fault, ...] = ()
+    caveats: tuple[Fault, ...] = ()
+    recheck: bool = False
+
+    def __str__(self) -> str:
+        lines = [self.action.name if self.text is None else f"{self.action.name} {self.text}"]
+        lines += [f"  because {fault.word}: {fault.reason}" for fault in self.reasons]
+        lines += [f"  except {fault.word}: {fault.reason}" for fault in self.caveats]
+        if self.recheck:
+            lines.append("  and check each message again")
+        return "\n".join(lines)
+
+
+def plan(selector: Selector, dialect: str | Dialect, destination: DestinationKind) -> Plan:
+    """Decide who evaluates a selector.
+
+    Args:
+        selector: The compiled selector.
+        dialect: One of DIALECTS, or its name.
+        destination: What is consumed from. Ask for a topic only if messages that were delivered and do not match can be
+            dropped, as from a subscription; a shared one has a queue of its own and counts as a topic.
+    Returns:
+        The plan. With it the user gets the standard's result, but for the caveats.
+    Raises:
+        KeyError: No such dialect.
+    """
+    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
+    if selector.is_empty:
+        return Plan(Action.PUSH, None)
+    if not spoken.evaluates:
+        return Plan(Action.LOCAL, None, (FAULTS["no-selectors"],))
+    planner = _Planner(spoken, approximate=destination == "topic")
+    try:
+        tree = planner.part(selector.tree, True)
+    except Unanswerable as reason:
+        return Plan(Action.LOCAL, None, (FAULTS[reason.fault],))
+    return planner.decide(selector, tree)
+
+
+class _Planner:
+    def __init__(self, dialect: Dialect, *, approximate: bool) -> None:
+        self._dialect = dialect
+        self._approximate = approximate
+        self._leaves = Leaves(dialect)
+        self._given_up: dict[str, None] = {}
+        self._caveats: dict[str, None] = {}
+
+    def part(self, node: Node, positive: bool) -> Node:
+        """Rewrite a condition so that the broker is right about TRUE (positive) or FALSE (not positive)."""
+        if isinstance(node, Not):
+            operand = self.part(node.operand, not positive)
+            return Boolean(not operand.value) if isinstance(operand, Boolean) else Not(operand)
+        if isinstance(node, And | Or):
+            neutral = isinstance(node, And)
+            parts: list[Node] = []
+            for operand in node.operands:
+                part = self.part(operand, positive)
+                if isinstance(part, type(node)):
+                    parts.extend(part.parts)
+                elif not isinstance(part, Boolean):
+                    parts.append(part)
+                elif part.value is not neutral:
+                    return part
+            if len(parts) < 2:
+                return parts[0] if parts else Boolean(neutral)
+            return And(tuple(parts)) if neutral else Or(tuple(parts))
+        return self._leaf(node, positive)
+
+    def _leaf(self, node: Node, positive: bool) -> Node:
+        try:
+            answer = self._leaves.rewrite(node, positive)
+        except Unanswerable as reason:
+            if not self._approximate:
+                raise
+            self._given_up[reason.fault] = None
+            return Boolean(positive)
+        kept = self._given_up if self._approximate and not answer.too_much else self._caveats
+        for word in answer.caveats:
+            kept[word] = None
+        return Boolean(positive) if answer.caveats and kept is self._given_up else answer.node
+
+    def decide(self, selector: Selector, tree: Node) -> Plan:
+        """Choose between the original text and the new one, now that the tree is the broker's."""
+        reasons = dict(self._leaves.noted)
+        if self._given_up and isinstance(tree, Boolean):
+            return self._local(self._given_up)
+        if not self._given_up:
+            reasons |= _faults_of_text(selector)
+        text = to_text(tree, bracket_not=True)
+        if self._dialect.bracketed and self._leaves.compares:
+            reasons["selector-cache"] = None
+            text = f"(({text}))"
+        if self._dialect.prefix and self._leaves.converts:
+            reasons["conversion"] = None
+            text = self._dialect.prefix + text
+        reasons |= self._given_up
+        if not reasons:
+            text = selector.text
+        if self._dialect.translates_literals and _TRANSLATED.search(text):
+            return self._local({"persistent-literal": None})
+        if len(text.encode("utf-8", "surrogatepass")) > self._dialect.longest:
+            return self._local({"too-long": None})
+        recheck = self._approximate and bool(self._given_up or self._caveats)
+        return Plan(
+            Action.REWRITE if reasons else Action.PUSH,
+            text,
+            tuple(FAULTS[word] for word in reasons),
+            () if recheck else tuple(FAULTS[word] for word in self._caveats),
+            recheck,
+        )
+
+    def _local(self, words: dict[str, None]) -> Plan:
+        return Plan(Action.LOCAL, None, tuple(FAULTS[word] for word in words))
+
+
+def _faults_of_text(selector: Selector) -> dict[str, None]:
+    """Find what is wrong with the text alone: the tree no longer shows brackets and notations."""
+    found: dict[str, None] = {}
+    text = selector.text
+
+    def visit(node: Node, _: list[None]) -> None:
+        if isinstance(node, Not) and not isinstance(node.operand, Identifier | Boolean | Not):
+            start, end = node.operand.span
+            if not (text[:start].rstrip().endswith("(") and text[end:].lstrip().startswith(")")):
+                found["not-binds-tighter"] = None
+
+    fold(selector.tree, visit)
+    numbers = [token.text for token in tokenize(text) if token.kind == NUMBER]
+    if not all(map(_PLAIN_NUMBER.fullmatch, numbers)):
+        found["notation"] = None
+    return found
