@@ -17,6 +17,7 @@ from jmsapi.errors import JMSException
 from jmsapi.spi import ErrorKind, ProviderError
 
 if TYPE_CHECKING:
+    from jmsapi._core.producer import ProducerImpl
     from jmsapi._core.waiting import Deadline
     from jmsapi.api import CompletionListener, Message
 
@@ -28,10 +29,13 @@ _log = logging.getLogger("jmsapi")
 class Ticket:
     """One send: the token of the seam."""
 
-    __slots__ = ("awaited", "done", "error", "listener", "message", "outbox")
+    __slots__ = ("awaited", "done", "error", "listener", "message", "outbox", "producer")
 
-    def __init__(self, outbox: Outbox, message: Message, listener: CompletionListener | None, awaited: bool) -> None:
+    def __init__(
+        self, outbox: Outbox, producer: ProducerImpl, message: Message, listener: CompletionListener | None, awaited: bool
+    ) -> None:
         self.outbox = outbox
+        self.producer = producer
         self.message = message
         self.listener = listener
         self.awaited = awaited
@@ -77,6 +81,7 @@ class Outbox:
         if self._stopping:
             return False
         self._unanswered += 1
+        ticket.producer.pending += 1
         if ticket.listener is not None:
             self._order.append(ticket)
             if self._thread is None:
@@ -88,6 +93,7 @@ class Outbox:
         """Forget a send that the provider refused in the call itself (4.6.2.2-1: neither callback then)."""
         with self._lock:
             self._unanswered -= 1
+            ticket.producer.pending -= 1
             if ticket.listener is not None:
                 self._order.remove(ticket)
             self._changed.notify_all()
@@ -100,6 +106,8 @@ class Outbox:
             ticket.error = error
             ticket.done = True
             self._unanswered -= 1
+            if ticket.listener is None:
+                ticket.producer.pending -= 1
             if self._watched or ticket.listener is not None:
                 self._changed.notify_all()
             if error is None:
@@ -141,10 +149,14 @@ class Outbox:
         """Whether the calling thread runs a completion listener of this session."""
         return self._running == threading.get_ident()
 
-    def quiet(self, deadline: Deadline) -> bool:
-        """Wait until every send is answered and every completion listener has returned; False when time is up."""
+    def quiet(self, deadline: Deadline, producer: ProducerImpl | None = None) -> bool:
+        """Wait until every send (of one producer) is answered and its completion listener has returned.
+
+        Returns:
+            False when time is up.
+        """
         with self._lock:
-            return self._wait(self._is_quiet, deadline.remaining())
+            return self._wait(self._is_quiet if producer is None else lambda: not producer.pending, deadline.remaining())
 
     def close(self, deadline: Deadline) -> bool:
         """Wait for what is under way, fail the rest, end the thread; False when a listener is still running.
@@ -195,6 +207,7 @@ class Outbox:
             finally:
                 with self._lock:
                     self._running = None
+                    ticket.producer.pending -= 1
                     self._changed.notify_all()
 
 

@@ -37,6 +37,8 @@ class ProducerImpl(MessageProducer):
     def __init__(self, session: SessionImpl, destination: Destination | None, address: Address | None) -> None:
         self.session = session
         self.closed = False
+        self.pending = 0
+        """Sends whose answer, or whose completion listener, is still to come back. Guarded by the session's lock."""
         self._destination = destination
         self._address = address
         self._disable_message_id = False

@@ -269,7 +269,7 @@ class SessionImpl(Creators):
         timeout = link.options.send_timeout_ms / 1000
         tx = self.transaction.handle()
         awaited = listener is None and tx is None and envelope.delivery_mode == PERSISTENT
-        ticket = Ticket(self.outbox, message, listener, awaited)
+        ticket = Ticket(self.outbox, producer, message, listener, awaited)
         if not link.window.enter(timeout):
             raise JMSException(
                 f"send a message: {link.options.max_in_flight} sends are still unanswered after {timeout:.1f} s", "timeout"
@@ -317,16 +317,16 @@ class SessionImpl(Creators):
 
     def close_producer(self, producer: ProducerImpl) -> None:
         """Close one producer: wait for what it sent and for its completion listeners (4.6.2.4-1)."""
+        if producer.pending and self.outbox.in_listener:
+            raise IllegalStateException("close: a completion listener may not close its own producer, or one that waits for it")
         if producer.closed:
             return
-        if self.outbox.in_listener:
-            raise IllegalStateException("close: a completion listener may not close its own producer")
         if self.closing:
             producer.closed = True
             return
         deadline = Deadline(self.link.options.close_timeout_ms)
         producer.closed = True
-        if not self.outbox.quiet(deadline):
+        if not self.outbox.quiet(deadline, producer):
             _log.warning("close of a producer: sends are still not confirmed")
         self.producers.pop(producer, None)
         if self.link.lost is None:
