@@ -1,6 +1,7 @@
 """4.4.11 Message acknowledgment."""
 
 import threading
+import time
 
 import pytest
 
@@ -9,6 +10,7 @@ from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import (
     PATIENCE_MS,
     Recorder,
+    eventually,
     expect_nothing,
     finish,
     in_thread,
@@ -145,3 +147,21 @@ def test_recover_marks_what_it_delivers_again(connection: Connection, queue: Que
     send_texts(other_session, queue, "new")
     fresh = receive(consumer)
     assert (fresh.jms_redelivered, fresh.get_int_property("JMSXDeliveryCount")) == (False, 1)
+
+
+@requirement("4.4.11-8")
+def test_what_recover_delivers_may_leave_out_what_has_expired(
+    connection: Connection, queue: Queue, other_session: Session
+) -> None:
+    session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+    consumer = session.create_consumer(queue)
+    short_lived = other_session.create_text_message("short-lived")
+    other_session.create_producer(queue).send(short_lived, delivery_mode=2, priority=4, time_to_live_ms=2000)
+    send_texts(other_session, queue, "lives on")
+    assert receive_texts(consumer, 2) == ["short-lived", "lives on"]
+    eventually(lambda: time.time() * 1000 > short_lived.jms_expiration, "the time to live is over")
+    session.recover()
+    again = [receive_text(consumer)]
+    if again == ["short-lived"]:
+        again.append(receive_text(consumer))
+    assert again[-1] == "lives on"

@@ -3,7 +3,7 @@
 import pytest
 
 from jmsapi import Connection, Message, Queue, Session
-from jmsapi_conformance.kit import Recorder, expect_nothing, receive_text, send_texts, text_of
+from jmsapi_conformance.kit import Recorder, eventually, expect_nothing, receive_text, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
 
 
@@ -40,6 +40,26 @@ def test_a_message_whose_listener_raises_is_delivered_again_at_once(
     assert [text_of(message) for message in messages] == ["m1", "m1", "m2"]
     assert [message.jms_redelivered for message in messages] == [False, True, False]
     assert [message.get_int_property("JMSXDeliveryCount") for message in messages] == [1, 2, 1]
+
+
+@requirement("4.5.2-3")
+def test_a_listener_that_always_raises_is_given_up_some_time_or_never(
+    connection: Connection, queue: Queue, other_session: Session
+) -> None:
+    def refuse_m1(message: Message) -> None:
+        if text_of(message) == "m1":
+            raise RuntimeError("never m1")
+
+    listener = Recorder(then=refuse_m1)
+    session = connection.create_session()
+    session.create_consumer(queue).message_listener = listener
+    send_texts(other_session, queue, "m1", "m2")
+    # Its own choice: an end, behind which the next message comes, or none.
+    eventually(lambda: "m2" in listener.texts or listener.texts.count("m1") > 100, "m2, or m1 again and again")
+    session.close()
+    attempts = listener.texts.count("m1")
+    assert attempts >= 2
+    assert listener.texts in (["m1"] * attempts, [*["m1"] * attempts, "m2"])
 
 
 @requirement("4.5.2-4")
