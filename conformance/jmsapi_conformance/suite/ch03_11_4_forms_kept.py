@@ -1,0 +1,61 @@
+"""3.11.4 Messages for non-JMS clients: between JMS clients every message keeps its form."""
+
+import math
+from typing import Any, cast
+
+import pytest
+
+from jmsapi import Byte, Char, Float, Long, MapMessage, Message, Queue, Session, Short, StreamMessage, Topic
+from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.suite._kinds import INTERFACES, body_of, each_kind_sent, filled, new, passed
+
+VALUES: list[object] = [
+    *(True, False, Byte(-128), Short(32767), Char("ä"), -(2**31), 2**31 - 1, Long(5), 2**63 - 1, -(2**63)),
+    *(Float(0.1), Float(math.inf), 0.1, 1e308, -0.0, "", "grüß €\U0001f600\0", "7", b"", b"\x00\xff", None),
+]
+
+
+@requirement("3.11.4-1")
+@pytest.mark.parametrize(
+    "kind", [pytest.param("map", marks=needs("map_message")), pytest.param("stream", marks=needs("stream_message"))]
+)
+def test_values_arrive_equal_and_of_the_same_type(session: Session, other_session: Session, queue: Queue, kind: str) -> None:
+    message = new(session, kind)
+    for number, value in enumerate(VALUES):
+        if isinstance(message, MapMessage):
+            message.set_object(f"name {number} ü", value)
+        elif isinstance(message, StreamMessage):
+            message.write_object(value)
+    received = passed(message, session, queue, other_session)
+    assert isinstance(received, INTERFACES[kind])
+    expected = [kept(value) for value in VALUES]
+    body: Any = body_of(received)
+    if kind == "map":
+        assert list(body) == [f"name {number} ü" for number in range(len(VALUES))]
+    got = cast(list[object], list(body.values()) if kind == "map" else body)
+    assert [type(value) for value in got] == [type(value) for value in expected]
+    assert repr(got) == repr(expected)
+
+
+def kept(value: object) -> object:
+    """Return a value in the class by which its type is told."""
+    return Long(value) if type(value) is int and abs(value) >= 2**31 and value != -(2**31) else value
+
+
+@requirement("3.11.4-2")
+@each_kind_sent
+@pytest.mark.parametrize("content", ["empty", "filled"])
+@pytest.mark.parametrize("where", ["queue", "topic"])
+def test_a_message_keeps_its_kind(
+    session: Session, other_session: Session, queue: Queue, topic: Topic, kind: str, content: str, where: str
+) -> None:
+    message = filled(session, kind) if content == "filled" else new(session, kind)
+    received = passed(message, session, queue if where == "queue" else topic, other_session)
+    assert kind_of(received) == kind
+    assert body_of(received) == body_of(message)
+
+
+def kind_of(message: Message) -> str:
+    """Return the one kind that a message is; the plain one is no other."""
+    found = [kind for kind, interface in INTERFACES.items() if kind != "plain" and isinstance(message, interface)]
+    return found[0] if len(found) == 1 else "plain" if not found else "several"
