@@ -5,6 +5,8 @@ from __future__ import annotations
 import concurrent.futures
 import itertools
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +34,7 @@ __all__ = [
     "expect_nothing",
     "expect_nothing_for",
     "finish",
+    "in_second_process",
     "in_thread",
     "must_wait",
     "outcome_of",
@@ -152,6 +155,26 @@ def must_wait(call: Callable[[], T], ms: float = QUIET_MS) -> Future[T]:
     done, _ = concurrent.futures.wait([pending], ms / 1000)
     assert not done, "the call was to wait, and has returned"
     return pending
+
+
+def in_second_process(url: str, program: str, *arguments: str) -> str:
+    """Run a Python program in a process of its own, and return what it printed; how it ends is its own affair.
+
+    Args:
+        url: In the environment of the program as ``CONFORMANCE_URL``: command lines are for everybody to see.
+        program: Its text.
+        arguments: For its ``sys.argv``.
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "CONFORMANCE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE_MS / 1000,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return ended.stdout
 
 
 def outcome_of(call: Callable[[], object]) -> BaseException | None:

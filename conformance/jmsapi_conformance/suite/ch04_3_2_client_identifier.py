@@ -1,8 +1,5 @@
 """4.3.2 Client identifier."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -19,7 +16,7 @@ from jmsapi import (
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import PATIENCE_MS, expect_nothing, finish, in_thread, receive_text, receive_texts, send_texts
+from jmsapi_conformance.kit import expect_nothing, finish, in_second_process, in_thread, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
 
 
@@ -144,15 +141,7 @@ def test_a_client_id_in_use_is_not_given_to_a_second_connection(
 def test_a_client_id_in_use_is_not_given_to_a_second_process(backend: Backend, connect: Connect, names: Names) -> None:
     client_id = names.client_id()
     connect(client_id=client_id)
-    second = subprocess.run(
-        [sys.executable, "-c", SECOND_PROCESS, client_id],
-        env={**os.environ, "CONFORMANCE_URL": backend.url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_MS / 1000,
-        check=False,
-    )
-    assert second.stdout.split() == ["InvalidClientIDException"], second.stderr
+    assert in_second_process(backend.url, SECOND_PROCESS, client_id).split() == ["InvalidClientIDException"]
 
 
 @requirement("4.3.2-6")
