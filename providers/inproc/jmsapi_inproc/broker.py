@@ -13,10 +13,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import Address, Clock, Delivery, DestinationKind, Envelope, ErrorKind, ProviderError
+from jmsapi.spi import Address, Clock, Delivery, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
 from jmsapi_inproc.agenda import Agenda
 from jmsapi_inproc.handles import Browser, Consumer, Session
-from jmsapi_inproc.messages import HeaderView, Selector
+from jmsapi_inproc.messages import Selector
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.topics import Subscriptions, Topic
 

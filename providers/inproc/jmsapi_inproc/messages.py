@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, Protocol
 
-from jmsapi.spi import NON_PERSISTENT, Address, Envelope, PlainEnvelope, Tag
+from jmsapi.spi import Address, Envelope, HeaderView, PlainEnvelope, Tag
 from jmsapi.values import Value
 
-__all__ = ["CONSUMER_SHIFT", "HeaderView", "InprocTag", "Message", "Selector", "State", "dead_letter"]
+__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "dead_letter"]
 
 CONSUMER_SHIFT: Final = 40
 """A tag's number is its consumer's number shifted by this, plus a running number."""
@@ -60,38 +60,6 @@ class Selector(Protocol):
     def matches(self, values: HeaderView) -> bool:
         """Return whether the condition is TRUE."""
         ...
-
-
-class HeaderView:
-    """An envelope as a selector sees it.
-
-    Spec: 3.8.1.1 (the six header fields; JMSDeliveryMode is text).
-    """
-
-    __slots__ = ("_envelope",)
-
-    def __init__(self, envelope: Envelope) -> None:
-        self._envelope = envelope
-
-    def selector_value(self, name: str) -> Value:
-        """Return the header field or property of that name; None when there is none."""
-        envelope = self._envelope
-        match name:
-            case "JMSDeliveryMode":
-                return "NON_PERSISTENT" if envelope.delivery_mode == NON_PERSISTENT else "PERSISTENT"
-            case "JMSPriority":
-                return envelope.priority
-            case "JMSMessageID":
-                return envelope.message_id
-            case "JMSTimestamp":
-                return envelope.timestamp
-            case "JMSCorrelationID":
-                text = envelope.correlation_id
-                return text if isinstance(text, str) else None
-            case "JMSType":
-                return envelope.jms_type
-            case _:
-                return envelope.properties.get(name)
 
 
 def group_of(envelope: Envelope) -> Value:

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import Delivery, Envelope
+from jmsapi.spi import Delivery, Envelope, HeaderView
 from jmsapi.values import Value
 from jmsapi_inproc.handles import Consumer
-from jmsapi_inproc.messages import GONE, HeaderView, Message, group_of
+from jmsapi_inproc.messages import GONE, Message, group_of
 from jmsapi_inproc.waiting import LEVELS, Waiting
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jmsapi.spi import ConsumerSpec, Envelope, ErrorKind, ProviderError
-from jmsapi_inproc.messages import HeaderView, Selector
+from jmsapi.spi import ConsumerSpec, Envelope, ErrorKind, HeaderView, ProviderError
+from jmsapi_inproc.messages import Selector
 from jmsapi_inproc.queues import Queue
 
 if TYPE_CHECKING:

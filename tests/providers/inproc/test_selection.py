@@ -162,6 +162,21 @@ def test_forgotten_groups_are_those_without_messages(line, monkeypatch):
     assert first.texts() == ["a2", "a3"]
 
 
+def test_a_group_with_a_waiting_message_is_not_forgotten(line):
+    first = line.tap("q")
+    first.handle.queue._most_groups = 3
+    first.credit(2)
+    grouped(line, "a1", "b1")
+    first.settle(first.new())
+    grouped(line, "a2")
+    second = line.tap("q")
+    second.credit(10)
+    grouped(line, "c1", "d1", "a3")
+    assert second.texts() == ["c1", "d1"]
+    first.credit(10)
+    assert first.texts() == ["a2", "a3"]
+
+
 def test_a_browser_shows_what_waits_and_changes_nothing(bench, line):
     numbered(line, 5)
     for _ in range(2):

@@ -46,6 +46,21 @@ def test_only_one_timer_runs_for_any_number_of_messages(bench, line):
     assert line.tap("q").take_texts() == [1000, 2000, 3000]
 
 
+def test_a_message_that_is_due_earlier_does_not_wait_for_the_others(bench, line):
+    now = bench.clock.now_ms()
+    line.send("q", "late", delivery_time=now + 2000)
+    line.send("q", "early", delivery_time=now + 1000)
+    bench.clock.advance(1000)
+    assert bench.queued("q") == ["early"]
+
+
+def test_a_delayed_message_comes_soon_after_the_wall_clock_was_set_past_its_time(bench, line):
+    line.send("q", "a", delivery_time=bench.clock.now_ms() + 3_600_000)
+    bench.clock.jump(3_600_000)
+    bench.clock.advance(60_000)
+    assert bench.queued("q") == ["a"]
+
+
 def test_a_delay_of_days_is_kept_across_short_naps(bench, line):
     day = 86_400_000
     line.send("q", "a", delivery_time=bench.clock.now_ms() + 2 * day)

@@ -105,10 +105,12 @@ def test_a_durable_subscription_without_consumers_is_replaced_when_asked_for_oth
 
 def test_the_replaced_subscription_collects_nothing_any_more(bench, news):
     line = bench.connect(client_id="c1")
-    line.tap(news, subscription="s", durable=True).release()
+    for selector in ("k = 1", "k = 2", None):
+        line.tap(news, subscription="s", durable=True, selector=selector).release()
     tap = line.tap(bench.topic("sports"), subscription="s", durable=True)
     line.send(news, "of the old topic")
     assert tap.take_texts() == []
+    assert line.provider._broker.resolve(news).subscriptions == []
 
 
 def test_a_durable_no_local_goes_by_client_id_now_and_later(bench, news):

@@ -138,7 +138,9 @@ def test_what_was_sent_to_a_destination_deleted_before_commit_is_lost_and_the_re
     temporary = line.provider.create_temporary(line.session, topic=False).result(0)
     tx = line.begin()
     line.send(temporary, "a", tx=tx)
+    line.send(temporary, "later", tx=tx, delivery_time=bench.clock.now_ms() + 1000)
     line.send("q", "b", tx=tx)
     line.provider.remove(line.session, temporary).result(0)
     line.commit(tx)
     assert bench.queued("q") == ["b"]
+    assert bench.clock.timers == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jmsapi_inproc.messages import Message
 from jmsapi_inproc.waiting import LEVELS, Waiting
@@ -33,6 +33,7 @@ def filled(found):
     return waiting
 
 
+@settings(deadline=None)
 @given(PLACES)
 def test_inserted_in_any_order_messages_come_out_in_theirs(found):
     waiting = filled(found)
@@ -45,6 +46,7 @@ def test_inserted_in_any_order_messages_come_out_in_theirs(found):
     assert len(waiting) == 0
 
 
+@settings(deadline=None)
 @given(PLACES, st.data())
 def test_removing_one_leaves_the_others(found, data):
     waiting = filled(found)
@@ -55,6 +57,7 @@ def test_removing_one_leaves_the_others(found, data):
     assert bool(waiting) == bool(found)
 
 
+@settings(deadline=None)
 @given(PLACES, st.lists(st.integers(1, 10), max_size=10), st.integers(2, 5))
 def test_sifting_goes_on_where_it_stopped_and_looks_at_each_message_once(found, limits, every):
     waiting = filled(found)
