@@ -48,6 +48,7 @@ class ConsumerImpl(MessageConsumer):
         self.cause: ProviderError | None = None
         self._link = session.link
         self._prefetch = spec.prefetch
+        self._limit = self._link.options.max_unacknowledged
         self._credit = 0
         """Messages the provider may still deliver. Guarded by the session's lock."""
         window = self._link.capabilities.unsettled_window
@@ -285,6 +286,8 @@ class ConsumerImpl(MessageConsumer):
                 session.changed.notify_all()
         if idle:
             session.release(self.inbox)
+        elif self._limit is not None:
+            self.make_room()
 
     def _expired(self, entry: Entry) -> bool:
         try:
@@ -296,12 +299,28 @@ class ConsumerImpl(MessageConsumer):
     # ---- credit ---------------------------------------------------------------------------------------------------
     def _due(self) -> int:
         """Return how much credit is to be granted now, taking note of it. With the session's lock held."""
-        prefetch = self._prefetch
-        n = prefetch - self._credit - len(self.inbox.buffer)
-        if n * 2 < prefetch or n <= 0 or self.closed:
+        most = self._prefetch
+        n = most - self._credit - len(self.inbox.buffer)
+        if self._limit is not None:
+            most = min(most, self._limit)
+            n = min(n, self._room())
+        if n * 2 < most or n <= 0 or self.closed:
             return 0
         self._credit += n
         return n
+
+    def _room(self) -> int:
+        """Return how many more messages may come before ``max_unacknowledged`` is reached. With the session's lock held."""
+        if self._limit is None:
+            return 1
+        return self._limit - self._credit - len(self.inbox.buffer) - self.inbox.unsettled
+
+    def make_room(self) -> None:
+        """Let more messages come, since some are acknowledged."""
+        if self._prefetch:
+            self._top_up()
+        elif self.receiving or self.listener is not None:
+            self._ask_for_one()
 
     def _top_up(self) -> None:
         with self.session.lock:
@@ -311,7 +330,7 @@ class ConsumerImpl(MessageConsumer):
 
     def _ask_for_one(self) -> None:
         with self.session.lock:
-            due = 0 if self._credit or self.inbox.buffer or self.closed else 1
+            due = 0 if self._credit or self.inbox.buffer or self.closed or self._room() <= 0 else 1
             self._credit += due
         if due:
             self._grant(due)

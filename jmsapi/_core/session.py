@@ -167,6 +167,9 @@ class SessionImpl(Creators):
                 self.changed.notify_all()
         for inbox in idle:
             self.release(inbox)
+        if self.link.options.max_unacknowledged is not None:
+            for consumer in list(self.consumers.values()):
+                consumer.make_room()
         if wait is not None:
             if self.link.lost is not None:
                 raise jms_error(self.link.lost, wait) from self.link.lost

@@ -37,6 +37,9 @@ class ProviderOptions(BaseModel):
     client_id: str | None = Field(default=None, min_length=1, description="JMS client identifier of every connection")
     emulate: Words = Field(default=frozenset(), description="Weaker emulations asked for by name, separated by commas")
     prefetch: NonNegativeInt = Field(default=1000, description="Messages a consumer may hold ahead; 0 fetches one per receive")
+    max_unacknowledged: PositiveInt | None = Field(
+        default=None, description="The most messages a consumer may have waiting and unacknowledged; more come when some are"
+    )
     max_in_flight: PositiveInt = Field(default=1000, description="Unanswered sends of a connection; the next one waits")
     connect_timeout_ms: PositiveInt = Field(default=15_000, description="Longest wait for a connection")
     request_timeout_ms: PositiveInt = Field(default=30_000, description="Longest wait for an answer of the broker")

@@ -12,6 +12,7 @@ from jmsapi_conformance.kit import (
     Recorder,
     eventually,
     expect_nothing,
+    expect_nothing_for,
     finish,
     in_thread,
     receive,
@@ -115,6 +116,26 @@ def test_acknowledge_on_one_message_acknowledges_all_that_the_session_has_delive
     session.recover()
     assert receive_text(other_consumer) == "m5"
     expect_nothing(consumer, other_session, queue)
+
+
+@requirement("4.4.11-6")
+@pytest.mark.parametrize("prefetch", [0, 1000])
+def test_the_number_of_unacknowledged_messages_can_be_limited(
+    connect: Connect, queue: Queue, other_session: Session, prefetch: int
+) -> None:
+    connection = connect(max_unacknowledged=3, prefetch=prefetch)
+    consumer = connection.create_session(Session.CLIENT_ACKNOWLEDGE).create_consumer(queue)
+    expected = [str(number) for number in range(10)]
+    send_texts(other_session, queue, *expected)
+    messages = receive_all(consumer, 3)
+    assert [text_of(message) for message in messages] == expected[:3]
+    expect_nothing_for(consumer)
+    # Had more than the limit been on their way to the first consumer, the second would miss them.
+    with other_session.create_consumer(queue) as second:
+        assert receive_texts(second, 7) == expected[3:]
+    messages[-1].acknowledge()
+    send_texts(other_session, queue, "room again")
+    assert receive_text(consumer) == "room again"
 
 
 @requirement("4.4.11-7")
