@@ -36,8 +36,8 @@ class _Entry:
         Raises:
             ImportError: python-qpid-proton is not installed.
         """
-        from jmsapi_amqp.options import AmqpOptions
         from jmsapi_amqp._provider import AmqpProvider
+        from jmsapi_amqp.options import AmqpOptions
 
         if not isinstance(options, AmqpOptions):
             options = AmqpOptions.model_validate(options.model_dump())

@@ -148,6 +148,7 @@ class AmqpProvider:
             wire.users += 1
         else:
             wire = open_wire_session(connection)
+            wire.transacted = transacted
         await wire.opened
         connection.serial += 1
         handle = SessionHandle(connection.serial, transacted=transacted)

@@ -30,7 +30,7 @@ from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import Cause, from_os_error, to_error
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.opening import prepare
-from jmsapi_amqp.tasks import Promise, run
+from jmsapi_amqp.tasks import Promise, run, spawn
 from jmsapi_amqp.wire import Wire
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Connection:
         self._thread = threading.Thread(target=self._main, name=self.name, daemon=True)
         self._closing: Future[None] | None = None
         self._close_by = 0.0
+        self._said_goodbye = False
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
 
@@ -272,6 +273,7 @@ class Connection:
         self.incoming.clear()
         self.filled.clear()
         self._ended = True
+        self.book.ended(self)
         self._refuse_requests()
         self.wire.close()
         # Events hold on to what they are about: they go first, and none are made after that.
@@ -321,7 +323,17 @@ class Connection:
             return
         if any(isinstance(link, SenderLink) and (link.waiting or link.unanswered) for link in self.links.values()):
             return
-        engine.connection_close(self.engine_connection)
+        if not self._said_goodbye:
+            self._said_goodbye = True
+            spawn(self._goodbye())
+
+    async def _goodbye(self) -> None:
+        try:
+            if self.opened.done:
+                await self.book.closing(self)
+        finally:
+            if not self._ended:
+                engine.connection_close(self.engine_connection)
 
     @property
     def closing(self) -> bool:

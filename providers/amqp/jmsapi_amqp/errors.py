@@ -77,8 +77,9 @@ def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = 
     elif cause.name == "amqp:illegal-state":
         # Artemis: an address of the other routing type, or a durable subscription that is active with other terms.
         kind = ErrorKind.DESTINATION if "not configured for" in words else ErrorKind.MISMATCH
-    elif cause.name == "amqp:internal-error":
-        if "temporary" in words.lower():
+    elif cause.name in ("amqp:internal-error", "failed"):
+        if "temporary" in words.lower() or words.startswith(("temp-queue://", "temp-topic://")):
+            # Classic: a temporary destination of another connection, or one that is gone (its name is all it says).
             kind = ErrorKind.DESTINATION
         elif any(word in words for word in _IN_USE):
             kind = ErrorKind.IN_USE

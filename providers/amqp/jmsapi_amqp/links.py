@@ -63,6 +63,7 @@ class WireSession:
     """One AMQP session and the links on it."""
 
     pointer: Pointer | None
+    transacted: bool = False
     users: int = 1
     """Sessions of the application that share it."""
     opened: Promise[None] = field(default_factory=Promise[None])
@@ -262,6 +263,8 @@ class ReceiverLink(_Link):
         super().__init__(connection, number, pointer, session, asked)
         self.near = near
         self.browse = False
+        self.failed = False
+        """Some deliveries failed and are left for the session's end to count."""
         self.batch: list[Delivery] = []
         self.unsettled: set[int] = set()
         self.draining: list[Promise[None]] = []
@@ -373,12 +376,16 @@ class ReceiverLink(_Link):
 def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: bytes | None) -> None:
     """Say what became of deliveries; those whose link has ended are past saying."""
     incoming = connection.incoming
+    fails_with_session = connection.book.fails_with_session
     for number in numbers:
         found = incoming.pop(number, None)
         if found is None:
             continue
         delivery, link = found
         link.unsettled.discard(number)
+        if outcome is Outcome.FAILED and fails_with_session:
+            link.failed = True
+            continue
         if state is not None:
             engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
             engine.delivery_update(delivery, engine.TRANSACTIONAL)

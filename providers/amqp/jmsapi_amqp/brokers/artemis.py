@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jmsapi.spi import Capabilities, ErrorKind, ProviderError, emulated, none
+from jmsapi.spi import Capabilities, ConsumerSpec, ErrorKind, ProviderError, emulated, none
+from jmsapi_amqp.attach import Source, Target, attach_sender, end_link
 from jmsapi_amqp.brokers.base import Broker
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
-    from jmsapi_amqp.links import WireSession
+    from jmsapi_amqp.links import ReceiverLink, WireSession
 
 __all__ = ["Artemis"]
 
@@ -31,6 +32,22 @@ class Artemis(Broker):
             xa=none("AMQP 1.0 has no XA"),
             rollback_returns=True,
         )
+
+    async def attach_consumer(
+        self, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source, asked: str
+    ) -> ReceiverLink:
+        """Attach; when the address is only of the other kind so far, make it one of both.
+
+        A sender's attach adds its kind to an address, a receiver's does not (2.56.0).
+        """
+        try:
+            return await super().attach_consumer(connection, session, spec, source, asked)
+        except ProviderError as error:
+            if "is not configured for" not in error.message:
+                raise
+        opener = await attach_sender(connection, session, Target(source.address, source.capabilities), asked)
+        await end_link(connection, opener)
+        return await super().attach_consumer(connection, session, spec, source, asked)
 
     def selector(self, text: str | None) -> str | None:
         """Return the selector, converting text to numbers when asked to (messages of STOMP senders)."""

@@ -23,6 +23,7 @@ from jmsapi_amqp import engine
 from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, end_link, end_session, open_wire_session
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.subscriptions import Subscriptions
+from jmsapi_amqp.temporaries import TEMPORARIES
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
@@ -51,6 +52,8 @@ class Broker:
     """AMQP sessions that a connection may have; beyond, the application's sessions share them."""
     keeps_sessions = False
     """AMQP sessions are used again rather than ended."""
+    fails_with_session = False
+    """A FAILED outcome counts only when the session ends with the delivery unsettled."""
     credit_window: int | None = None
     """The most credit a consumer's link is given at one time."""
 
@@ -113,13 +116,22 @@ class Broker:
             temporary_owner_only=emulated("the client lets only its own connection consume"),
         )
 
+    async def closing(self, connection: Connection) -> None:
+        """Do what must be done before the connection is closed in order."""
+
+    def ended(self, connection: Connection) -> None:
+        """Forget what ended with the connection."""
+        TEMPORARIES.discard_all(connection.name)
+
     # ------------------------------------------------------------------------------------------------ links
 
     async def open_consumer(self, connection: Connection, session: WireSession, spec: ConsumerSpec) -> ReceiverLink:
         """Attach a consumer, subscription or browser."""
         asked = f"consume from {spec.address.name!r}"
         kind = spec.address.kind
-        if kind.is_temporary and spec.address.name not in self._temporary:
+        if (kind.is_temporary and spec.address.name not in self._temporary) or TEMPORARIES.is_of_another(
+            spec.address.name, connection.name
+        ):
             text = f"{asked}: the temporary destination belongs to another connection, or is deleted"
             raise ProviderError(ErrorKind.DESTINATION, text)
         source = Source(
@@ -128,6 +140,12 @@ class Broker:
             selector=self.selector(spec.selector),
             browse=spec.browse,
         )
+        return await self.attach_consumer(connection, session, spec, source, asked)
+
+    async def attach_consumer(
+        self, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source, asked: str
+    ) -> ReceiverLink:
+        """Attach to a source that was found to be in order."""
         if spec.subscription is None:
             return await attach_receiver(connection, session, source, spec.address, asked)
         return await self.subscriptions.attach(self, connection, session, spec, source)
@@ -179,6 +197,7 @@ class Broker:
             end_session(connection, own)
             raise ProviderError(ErrorKind.PROTOCOL, "create a temporary destination: the broker gave no name for it")
         self._temporary[name] = link
+        TEMPORARIES.add(name, connection.name)
         return Address(kind, name)
 
     async def remove_temporary(self, connection: Connection, session: WireSession, address: Address) -> None:
@@ -189,6 +208,7 @@ class Broker:
             raise ProviderError(ErrorKind.DESTINATION, f"{asked}: no temporary destination of this connection has that name")
         self.refuse_if_consumed(connection, address, asked)
         del self._temporary[address.name]
+        TEMPORARIES.discard(address.name)
         await end_link(connection, link)
 
     @staticmethod

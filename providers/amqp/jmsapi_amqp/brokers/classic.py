@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from jmsapi.spi import NATIVE, Address, Capabilities, DestinationKind, emulated, none
+from typing import TYPE_CHECKING
+
+from jmsapi.spi import NATIVE, Address, Capabilities, ConsumerSpec, DestinationKind, ProviderError, emulated, none
+from jmsapi_amqp.attach import Source, end_session, open_wire_session
 from jmsapi_amqp.brokers.base import Broker
+from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
 
 __all__ = ["Classic"]
 
@@ -18,11 +25,43 @@ class Classic(Broker):
     # Classic 6.3.1 pages 200 messages in and looks for more only at an ack or a flow: a consumer that holds its acks and
     # was given 1000 at once gets 200 and then nothing (tests/providers/amqp/test_classic.py).
     credit_window = 100
+    fails_with_session = True
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.queue_prefix = self.queue_prefix or "queue://"
         self.topic_prefix = self.topic_prefix or "topic://"
+
+    def to_wire(self, address: Address) -> str:
+        """Return the address with its prefix; the name of a temporary destination has one, however it was come by."""
+        if address.name.startswith((_TEMPORARY_QUEUE, _TEMPORARY_TOPIC)):
+            return address.name
+        return super().to_wire(address)
+
+    async def attach_consumer(
+        self, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source, asked: str
+    ) -> ReceiverLink:
+        """Attach, unless transacted on a session of the consumer's own, which can be ended with what the consumer failed to do.
+
+        Transacted consumers stay with their coordinator: a rollback returns nothing to other sessions (6.3.1).
+        """
+        if session.transacted:
+            return await super().attach_consumer(connection, session, spec, source, asked)
+        own = open_wire_session(connection)
+        try:
+            link = await super().attach_consumer(connection, own, spec, source, asked)
+        except ProviderError:
+            end_session(connection, own)
+            raise
+        link.own_session = True
+        return link
+
+    async def release(self, connection: Connection, link: SenderLink | ReceiverLink) -> None:
+        """End a link; with deliveries that failed by ending its session, for a closed link counts no delivery (6.3.1)."""
+        if isinstance(link, ReceiverLink) and link.failed and link.own_session:
+            end_session(connection, link.session)
+        else:
+            await super().release(connection, link)
 
     def parse(self, text: str, kind: int | None, near: Address) -> Address:
         """Return the destination; temporary ones keep their prefix, which is part of what the broker wants back."""

@@ -101,11 +101,16 @@ class Rabbit(Broker):
         if client_id is None:
             await self._manage.get_queue("jmsapi.hello")
         else:
-            answer = await self._manage.put_queue(f"jmsapi.lock.{client_id}", durable=False, exclusive=True, auto_delete=True)
+            answer = await self._manage.put_queue(_lock(client_id), durable=False, exclusive=True, auto_delete=True)
             if answer.status not in (200, 201):
                 text = f"open a connection as {client_id!r}: another connection has this client id, {answer.reason}"
                 raise ProviderError(ErrorKind.CLIENT_ID, text, fatal=True)
         return self.capabilities()
+
+    async def closing(self, connection: Connection) -> None:
+        """Give up the client id's lock: left to itself it outlives the connection by a moment."""
+        if self.options.client_id is not None and self._manage is not None:
+            await self._manage.delete_queue(_lock(self.options.client_id))
 
     def capabilities(self) -> Capabilities:
         """Return what RabbitMQ 4 can do."""
@@ -192,6 +197,9 @@ class Rabbit(Broker):
                 if kind is DestinationKind.QUEUE:
                     await self._need_queue(queue, asked)
             wire, is_own = self._session(connection, session)
+            # 4.0.5 takes the flow that opens a session's window for credit when a receiver is attached in the same breath:
+            # it names the link, without the delivery count that the broker's attach is only about to tell.
+            await wire.opened
             link = await attach_receiver(connection, wire, Source(_QUEUES + part(queue)), spec.address, asked)
         except ProviderError:
             if entered is not None:
@@ -287,6 +295,10 @@ class Rabbit(Broker):
         if self.subscriptions.active(name):
             raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer of this connection is active on it; close it first")
         await self._named.unsubscribe(self.manage, self.options.client_id, name, asked)
+
+
+def _lock(client_id: str) -> str:
+    return f"jmsapi.lock.{client_id}"
 
 
 def _arguments(text: str) -> dict[str, object]:
