@@ -99,7 +99,7 @@ def read(path: str | Path | None) -> FileConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise JMSException(f"the configuration {file}{named_by} is no TOML: {error}", "bad-config") from error
     _check_keys(content, str(file))
-    config = validated(FileConfig, {**content, "source": str(file)}, str(file), "bad-config")
+    config = validated(FileConfig, {**content, "source": str(file)}, str(file), error_code="bad-config")
     names = config.names()
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -91,7 +91,7 @@ def parse_url(url: str, options: Mapping[str, object], *, entries: Mapping[str, 
                 known = [other for other in allowed if other == allowed[other]]
                 raise JMSException(f"{source}: unknown option {name!r}{closest(name, known, 'options')}", "unknown-option")
             given[allowed[name]] = option
-    return validated(model, given, f"{parts.scheme}://{parts.host}", "bad-option")
+    return validated(model, given, f"{parts.scheme}://{parts.host}", error_code="bad-option")
 
 
 def _option_names(model: type[ProviderOptions]) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _option_names(model: type[ProviderOptions]) -> dict[str, str]:
     return names
 
 
-def validated(model: type[Model], values: Mapping[str, object], what: str, error_code: str) -> Model:
+def validated(model: type[Model], values: Mapping[str, object], what: str, *, error_code: str) -> Model:
     """Return an instance of a pydantic model, or raise a JMSException that reads well and quotes no value.
 
     Args:

@@ -38,7 +38,8 @@ def run_within(seconds: float, call: Callable[[], object]) -> None:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        frame = sys._current_frames().get(thread.ident or 0)
+        # Private by its name only: it is documented, and there is no other way to see where a thread stands.
+        frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
         where = "".join(traceback.format_stack(frame)[-6:]) if frame is not None else "(it has just ended)"
         raise DeadlineExceeded(f"not done after {seconds:g} s; it stands at\n{where}")
     if error:

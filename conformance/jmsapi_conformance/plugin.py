@@ -12,7 +12,7 @@ import inspect
 import os
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import pytest
 
@@ -54,6 +54,7 @@ __all__ = [
 
 SUITE: Final = Path(__file__).parent / "suite"
 TEST_DEADLINE_S: Final = float(os.environ.get("JMSAPI_CONFORMANCE_TEST_DEADLINE", "60"))
+N = TypeVar("N", bound=pytest.Collector)
 _BACKENDS = pytest.StashKey[dict[str, Backend]]()
 _APPLIES = pytest.StashKey[Applicability]()
 
@@ -89,6 +90,12 @@ class Certify:
         return sorted(set[Path]().union(*chosen.values()))
 
 
+def _node(kind: type[N], parent: pytest.Collector, **arguments: object) -> N:
+    """Make a node; pytest does not say of what types ``from_parent`` takes its arguments."""
+    make = cast("Callable[..., N]", kind.from_parent)  # pyright: ignore[reportUnknownMemberType]
+    return make(parent, **arguments)
+
+
 class SuiteModule(pytest.Module):
     """A module of the suite, as one backend's."""
 
@@ -105,7 +112,7 @@ class SuiteNode(pytest.Collector):
     def collect(self) -> Iterable[pytest.Collector]:
         """Give a node for each module of the suite."""
         for path in self.certify.modules():
-            yield SuiteModule.from_parent(self, path=path, name=path.stem, nodeid=f"{self.nodeid}::{path.stem}")
+            yield _node(SuiteModule, self, path=path, name=path.stem, nodeid=f"{self.nodeid}::{path.stem}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -123,7 +130,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     """Recognise the suite's own modules, when pytest runs on their folder."""
     if module_path.parent == SUITE and not module_path.name.startswith("_"):
-        return SuiteModule.from_parent(parent, path=module_path)
+        return _node(SuiteModule, parent, path=module_path)
     return None
 
 
@@ -131,7 +138,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     """Turn a ``Certify`` of a test module into the suite."""
     if not isinstance(obj, Certify):
         return None
-    node: SuiteNode = SuiteNode.from_parent(collector, name=name)
+    node = _node(SuiteNode, collector, name=name)
     node.certify = obj
     for mark in obj.marks:
         node.add_marker(mark)

@@ -63,7 +63,7 @@ class _Desk:
         """Wait until so many orders have come."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.numbers) >= count, DEADLINE_MS / 1000):
-                raise JMSException(f"demo: only {len(self.numbers)} of {count} orders reached the desk {self._name!r}", "demo")
+                raise JMSException(f"demo: only {len(self.numbers)} of {count} orders reached the desk {self._name!r}")
 
 
 def demo(
@@ -119,7 +119,7 @@ def _work(factory: ConnectionFactory, work: Queue, shipments: Queue, say: Callab
         while done < len(ORDERS):
             message = consumer.receive(DEADLINE_MS)
             if message is None:
-                raise JMSException(f"demo: only {done} of {len(ORDERS)} orders reached the worker", "demo")
+                raise JMSException(f"demo: only {done} of {len(ORDERS)} orders reached the worker")
             number = message.get_int_property("number")
             attempt = message.get_int_property("JMSXDeliveryCount")
             producer.set_property("number", number).send(shipments, f"parcel for {_text(message)}")
@@ -162,4 +162,4 @@ def _text(message: Message) -> str:
 
 def _expect(who: str, got: list[int], due: list[int]) -> None:
     if got != due:
-        raise JMSException(f"demo: {who} got the orders {got}, not {due}", "demo")
+        raise JMSException(f"demo: {who} got the orders {got}, not {due}")
