@@ -64,7 +64,7 @@ def rates(evaluator: Evaluator, rows: Iterable[Row]) -> list[int]:
     """Measure a broker's evaluator on rows that it accepts.
 
     Returns:
-        Evaluations a second for six rounds of one second; the first ones warm up the virtual machine.
+        Evaluations a second of processor time, for six rounds of a second; the first ones warm up the virtual machine.
     """
     return [int(line) for line in _java("rate", evaluator, rows).split()]
 
