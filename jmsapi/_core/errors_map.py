@@ -14,6 +14,7 @@ from jmsapi.errors import (
     MessageFormatException,
     ResourceAllocationException,
     TransactionRolledBackException,
+    UnsupportedFeatureException,
 )
 from jmsapi.spi import ErrorKind, ProviderError
 
@@ -32,7 +33,6 @@ _TABLE: Final[dict[ErrorKind, tuple[type[JMSException], str | None]]] = {
     ErrorKind.RESOURCE: (ResourceAllocationException, None),
     ErrorKind.ROLLED_BACK: (TransactionRolledBackException, None),
     ErrorKind.IN_DOUBT: (JMSException, "in-doubt"),
-    ErrorKind.UNSUPPORTED: (JMSException, "unsupported"),
     ErrorKind.TIMEOUT: (JMSException, "timeout"),
     ErrorKind.CLOSED: (IllegalStateException, "closed"),
     ErrorKind.PROTOCOL: (JMSException, "protocol"),
@@ -50,6 +50,10 @@ def jms_error(error: BaseException, asked: str) -> JMSException:
     """
     if isinstance(error, JMSException):
         return error
+    if isinstance(error, ProviderError) and error.kind is ErrorKind.UNSUPPORTED:
+        refusal = UnsupportedFeatureException(asked, "here", reason=f"{asked}: {error.message}")
+        refusal.__cause__ = error
+        return refusal
     if isinstance(error, ProviderError):
         kind, code = _TABLE[error.kind]
         text = error.message

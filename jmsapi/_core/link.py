@@ -91,7 +91,7 @@ class Link:
             provider = create_provider(entry, self.options, self.clock)
         except ProviderError as error:
             raise jms_error(error, "connect") from error
-        opened = stack.build(provider, self, self.options)
+        opened = stack.build(provider, self.options, self.clock)
         try:
             return opened, result(opened.open(self), self.options.connect_timeout_ms / 1000, "connect")
         except BaseException:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jmsapi._emulation.checked import Checked
-from jmsapi.spi import Events, Provider
+from jmsapi._emulation.filtering import Filtering
+from jmsapi.spi import Clock, Provider
 
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
@@ -13,12 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["build"]
 
 
-def build(provider: Provider, events: Events, options: ProviderOptions) -> Provider:
+def build(provider: Provider, options: ProviderOptions, clock: Clock) -> Provider:
     """Return the provider with the decorators it needs around it, not yet open.
 
     Args:
         provider: The wire.
-        events: Where events will go, for decorators that speak up by themselves.
         options: What the application asked for.
+        clock: Time.
     """
+    if options.scheme != "inproc":
+        # The in-process broker evaluates selectors and no-local with the engine itself.
+        provider = Filtering(provider, options, clock)
     return Checked(provider, options) if options.checked else provider

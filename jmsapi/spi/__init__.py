@@ -21,6 +21,7 @@ from jmsapi.spi.model import (
     Tag,
 )
 from jmsapi.spi.provider import DONE, VERSION, Events, Provider, ProviderEntry, SendResult, completed, failed
+from jmsapi.spi.view import HeaderView
 
 __all__ = [
     "DONE",
@@ -43,6 +44,7 @@ __all__ = [
     "ErrorKind",
     "Events",
     "Handle",
+    "HeaderView",
     "Level",
     "MessageKind",
     "Outcome",

@@ -107,6 +107,8 @@ class Capabilities:
     """Settled acks of a rolled back transaction come back from the broker by themselves."""
     release_while_open: bool = True
     """RELEASED and FAILED give the message to others before the consumer is released."""
+    broker_credit: bool = True
+    """Credit is kept by the broker; else the provider may hold messages ahead that nobody else can have."""
     unsettled_window: int | None = None
     """The broker stops delivering at this many unsettled deliveries a consumer; None: credit alone decides."""
     max_message: int | None = None

@@ -90,6 +90,7 @@ class Artemis(Dialect):
             same_name_queue_and_topic=none("an address used both ways mixes them up"),
             rollback_returns=False,
             release_while_open=False,
+            broker_credit=False,
             unsettled_window=None,
             max_message=self.max_frame,
             xa=NONE,

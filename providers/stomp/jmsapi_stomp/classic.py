@@ -90,6 +90,7 @@ class Classic(Dialect):
             missing_queue_reported=NATIVE,
             rollback_returns=False,
             release_while_open=False,
+            broker_credit=False,
             unsettled_window=None,
             max_message=self.max_frame,
         )

@@ -89,6 +89,7 @@ class RabbitMQ(Dialect):
             expiry_in_broker=none("only at the head of a queue; checked locally as well"),
             rollback_returns=False,
             release_while_open=True,
+            broker_credit=False,
             unsettled_window=None,
             max_message=self.max_frame,
         )

@@ -1,0 +1,272 @@
+"""Selectors and no-local where a broker lacks them, or answers otherwise than the standard.
+
+Each selector is planned (``jmsapi_selector.planner``): sent as it is, sent rewritten, or evaluated here. What a
+subscription delivers and does not match is acknowledged and dropped, so the result is the standard's, exactly; a browser
+just does not show it. On a queue that is not possible: a selector that the broker cannot answer is refused there, unless
+``?emulate=queue-selector`` asks for ``sifting``.
+
+The capabilities below decide: what is NATIVE there is pushed, what is NONE is done here.
+
+Spec: 3.8.1-1, 6.11-2, 6.11.1-4, 6.11.3-12, 5.8-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jmsapi_selector import Selector, compile_selector
+from jmsapi_selector.planner import DIALECTS, Action, Dialect, plan
+
+from jmsapi._emulation.forwarding import Forwarding
+from jmsapi._emulation.sifting import Sifter, sifted
+from jmsapi.spi import (
+    Capabilities,
+    ConsumerSpec,
+    Delivery,
+    ErrorKind,
+    Handle,
+    HeaderView,
+    Outcome,
+    Provider,
+    ProviderError,
+    Support,
+    Tag,
+    emulated,
+    failed,
+)
+
+if TYPE_CHECKING:
+    from jmsapi.spi import Clock
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["Filtering"]
+
+QUEUE_SELECTOR = "queue-selector"
+
+
+class _Filter:
+    """What one consumer must not see."""
+
+    __slots__ = ("browse", "draining", "missed", "origin", "selector")
+
+    def __init__(self, selector: Selector | None, origin: str | None, browse: bool) -> None:
+        self.selector = selector
+        self.origin = origin
+        self.browse = browse
+        self.draining = False
+        self.missed = 0
+
+    def passes(self, delivery: Delivery) -> bool:
+        envelope = delivery.envelope
+        try:
+            if self.origin is not None and envelope.origin == self.origin:
+                return False
+            return self.selector is None or self.selector.matches(HeaderView(envelope))
+        except ProviderError:
+            # Its properties cannot be decoded: no selector is TRUE of it, and no-local says nothing of it.
+            return self.selector is None
+
+
+class Filtering(Forwarding):
+    """Plans selectors, and filters what the broker cannot.
+
+    Args:
+        provider: The one below.
+        options: For ``emulate``.
+        clock: For pauses between scans of a queue.
+    """
+
+    def __init__(self, provider: Provider, options: ProviderOptions, clock: Clock) -> None:
+        super().__init__(provider)
+        self._sift = QUEUE_SELECTOR in options.emulate
+        self._clock = clock
+        self._dialect: Dialect | None = None
+        self._has: Capabilities | None = None
+        self._filters: dict[Handle, _Filter] = {}
+        self._sifters: dict[Handle, Sifter] = {}
+        """By the consumer below."""
+        self._matched: dict[Tag, Sifter] = {}
+        """Matches of sifters that must know when those are settled."""
+        self._transactions: dict[Handle, list[Tag]] = {}
+
+    def changed(self, capabilities: Capabilities) -> Capabilities:
+        """Fill in what is done here."""
+        self._has = capabilities
+        self._dialect = DIALECTS.get(f"{capabilities.provider}-{capabilities.broker}")
+        changes: dict[str, Support] = {}
+        if not capabilities.topic_selector:
+            changes["topic_selector"] = emulated("evaluated here; what does not match is acknowledged and dropped")
+        if not capabilities.no_local:
+            changes["no_local"] = emulated("messages carry a mark of their sender; own ones are acknowledged and dropped")
+        if not capabilities.queue_selector and self._sift:
+            changes["queue_selector"] = emulated("evaluated here; what does not match is hidden for a moment, then given back")
+        return capabilities.with_(**changes) if changes else capabilities
+
+    # ---- calls ----------------------------------------------------------------------------------------------------
+    def open_consumer(self, session: Handle, spec: ConsumerSpec) -> Future[Handle]:
+        """Decide who evaluates, and open the consumer with what is left for the broker."""
+        has = self._has
+        if has is None:
+            return failed(ProviderError(ErrorKind.CLOSED, "the provider is not open"))
+        origin = spec.origin if spec.no_local and not has.no_local else None
+        pushed, selector = spec.selector, None
+        if spec.selector is not None and (self._dialect is not None or not has.topic_selector):
+            compiled = compile_selector(spec.selector)
+            droppable = spec.address.kind.is_topic or spec.browse
+            action, pushed, recheck, caveats, why = self._planned(compiled, droppable)
+            if action is Action.LOCAL or recheck:
+                selector = compiled
+            if not droppable and (action is Action.LOCAL or (caveats and self._sift)):
+                if not self._sift:
+                    return failed(
+                        ProviderError(
+                            ErrorKind.UNSUPPORTED,
+                            f"the selector {spec.selector!r} on a queue: {has.broker} cannot evaluate it ({why}); "
+                            f"?emulate={QUEUE_SELECTOR} evaluates it here",
+                        )
+                    )
+                # Without credit at the broker a resting consumer would still hide messages: then it ends for its rest.
+                renews = not (has.release_while_open and has.broker_credit)
+                return sifted(self, session, replace(spec, selector=None), compiled, self._clock, renews=renews)
+        below = replace(spec, selector=pushed, no_local=spec.no_local and origin is None)
+        future = self.below.open_consumer(session, below)
+        if selector is None and origin is None:
+            return future
+        return self._registered(future, _Filter(selector, origin, spec.browse))
+
+    def _planned(self, selector: Selector, droppable: bool) -> tuple[Action, str | None, bool, bool, str]:
+        if self._dialect is None:
+            return Action.LOCAL, None, False, False, "it has no selectors"
+        decided = plan(selector, self._dialect, "topic" if droppable else "queue")
+        why = "; ".join(fault.reason for fault in decided.reasons)
+        return decided.action, decided.text, decided.recheck, bool(decided.caveats), why
+
+    def _registered(self, future: Future[Handle], added: _Filter) -> Future[Handle]:
+        answer: Future[Handle] = Future()
+
+        def opened(inner: Future[Handle]) -> None:
+            error = inner.exception()
+            if error is not None:
+                answer.set_exception(error)
+                return
+            self._filters[inner.result()] = added
+            answer.set_result(inner.result())
+
+        future.add_done_callback(opened)
+        return answer
+
+    def release(self, handle: Handle) -> Future[None]:
+        """Forget the filter with its consumer."""
+        self._filters.pop(handle, None)
+        if isinstance(handle, Sifter):
+            for inner in [inner for inner, sifter in self._sifters.items() if sifter is handle]:
+                del self._sifters[inner]
+            return handle.release()
+        return self.below.release(handle)
+
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        """Pass down, or to the one that scans a queue."""
+        if isinstance(consumer, Sifter):
+            return consumer.credit(n)
+        return self.below.credit(consumer, n)
+
+    def drain(self, consumer: Handle) -> Future[None]:
+        """Drain until what was dropped has been made up for: only matches use up credit."""
+        if isinstance(consumer, Sifter):
+            return consumer.drain()
+        watched = self._filters.get(consumer)
+        if watched is None:
+            return self.below.drain(consumer)
+        answer: Future[None] = Future()
+        watched.draining = True
+        self._drain_on(consumer, watched, answer)
+        return answer
+
+    def _drain_on(self, consumer: Handle, watched: _Filter, answer: Future[None]) -> None:
+        def drained(inner: Future[None]) -> None:
+            error = inner.exception()
+            missed, watched.missed = watched.missed, 0
+            if error is not None:
+                watched.draining = False
+                answer.set_exception(error)
+            elif missed:
+                self.below.credit(consumer, missed)
+                self._drain_on(consumer, watched, answer)
+            else:
+                watched.draining = False
+                answer.set_result(None)
+
+        self.below.drain(consumer).add_done_callback(drained)
+
+    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+        """Pass down, and tell sifters what of theirs is settled."""
+        if not self._matched:
+            return self.below.settle(tags, outcome, tx)
+        mine = [tag for tag in tags if tag in self._matched]
+        future = self.below.settle(tags, outcome, tx)
+        if tx is not None:
+            self._transactions.setdefault(tx, []).extend(mine)
+        elif mine:
+            future.add_done_callback(lambda _: self._settled(mine))
+        return future
+
+    def end(self, tx: Handle, *, commit: bool) -> Future[None]:
+        """Pass down; what a commit has accepted is settled then."""
+        mine = self._transactions.pop(tx, [])
+        future = self.below.end(tx, commit=commit)
+        if commit and mine:
+            future.add_done_callback(lambda ended: None if ended.exception() else self._settled(mine))
+        return future
+
+    def _settled(self, tags: Sequence[Tag]) -> None:
+        for tag in tags:
+            sifter = self._matched.pop(tag, None)
+            if sifter is not None:
+                sifter.settled(1)
+
+    # ---- what sifters stand on ------------------------------------------------------------------------------------
+    def adopt(self, inner: Handle, sifter: Sifter) -> None:
+        """Let the events of a consumer below come to a sifter."""
+        self._sifters[inner] = sifter
+
+    def hand_up(self, sifter: Sifter, deliveries: Sequence[Delivery]) -> None:
+        """Give matches to the core; remember whose they are."""
+        if sifter.renews:
+            for delivery in deliveries:
+                self._matched[delivery.tag] = sifter
+        self.above.on_deliveries(sifter, deliveries)
+
+    # ---- events ---------------------------------------------------------------------------------------------------
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        """Pass on what matches, drop the rest and make up for its credit."""
+        watched = self._filters.get(consumer)
+        if watched is None:
+            sifter = self._sifters.get(consumer)
+            if sifter is None:
+                self.above.on_deliveries(consumer, deliveries)
+            else:
+                sifter.arrive(deliveries)
+            return
+        kept: list[Delivery] = []
+        dropped: list[Tag] = []
+        for delivery in deliveries:
+            if watched.passes(delivery):
+                kept.append(delivery)
+            else:
+                dropped.append(delivery.tag)
+        if kept:
+            self.above.on_deliveries(consumer, kept)
+        if dropped:
+            if not watched.browse:
+                self.below.settle(dropped, Outcome.ACCEPTED)
+            if watched.draining:
+                watched.missed += len(dropped)
+            else:
+                self.below.credit(consumer, len(dropped))
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        """Pass up, under the name that the core knows."""
+        self.above.on_closed(self._sifters.get(handle, handle), cause)
