@@ -87,6 +87,7 @@ class StompProvider:
         try:
             self._settings = settings = link_settings(self._options)
         except ProviderError as cause:
+            self._lost = cause
             return failed(cause)
         self._loop.start()
         self._loop.post(self._connect, settings)

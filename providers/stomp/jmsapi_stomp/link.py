@@ -296,7 +296,7 @@ class Link:
         for frame in frames:
             if self.dead is not None:
                 break
-            if frame.command == b"MESSAGE":
+            if frame.command == b"MESSAGE" and self.connected_headers:
                 messages.append(frame)
                 continue
             if frame.command == b"RECEIPT":

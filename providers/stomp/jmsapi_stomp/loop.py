@@ -59,11 +59,6 @@ class IoLoop:
         self._jobs: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
         self._timers: list[tuple[float, int, Scheduled]] = []
         self._order = count()
-        self._selector = selectors.DefaultSelector()
-        self._waker, self._wakened = socket.socketpair()
-        self._waker.setblocking(False)
-        self._wakened.setblocking(False)
-        self._selector.register(self._wakened, selectors.EVENT_READ, None)
         self._channels: dict[Channel, tuple[socket.socket, int]] = {}
         self._hot: set[Channel] = set()
         self._awake = True
@@ -75,6 +70,11 @@ class IoLoop:
 
     def start(self) -> None:
         """Start the thread."""
+        self._selector = selectors.DefaultSelector()
+        self._waker, self._wakened = socket.socketpair()
+        self._waker.setblocking(False)
+        self._wakened.setblocking(False)
+        self._selector.register(self._wakened, selectors.EVENT_READ, None)
         self._thread.start()
 
     @property

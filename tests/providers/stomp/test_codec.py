@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
@@ -23,7 +23,8 @@ NOW = 1_700_000_000_000
 QUEUE = Address(DestinationKind.QUEUE, "orders")
 TOPIC = Address(DestinationKind.TOPIC, "news")
 KINDS: list[type[Dialect]] = [Artemis, Classic, RabbitMQ]
-each_dialect = pytest.mark.parametrize("kind", KINDS)
+# A machine that does other things as well is no fault of the codec.
+steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def dialect(kind: type[Dialect], **options: Any) -> Dialect:
@@ -73,6 +74,7 @@ def java_type(value: Any) -> str:
     return type(value).__name__.replace("float", "double")
 
 
+@steady
 @given(st.dictionaries(NAME, VALUE), st.sampled_from(KINDS))
 def test_properties_keep_value_and_type(properties: dict[str, Any], kind: type[Dialect]) -> None:
     for name in ("JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount"):
@@ -84,6 +86,7 @@ def test_properties_keep_value_and_type(properties: dict[str, Any], kind: type[D
     }
 
 
+@steady
 @given(st.dictionaries(TEXT, ENTRY), st.lists(ENTRY), st.sampled_from(KINDS))
 def test_maps_and_streams_keep_value_and_type(entries: dict[str, Any], items: list[Any], kind: type[Dialect]) -> None:
     for message_kind, body in ((MessageKind.MAP, entries), (MessageKind.STREAM, items)):
@@ -95,6 +98,7 @@ def test_maps_and_streams_keep_value_and_type(entries: dict[str, Any], items: li
         assert all(java_type(one) == java_type(other) for one, other in values)
 
 
+@steady
 @given(st.one_of(TEXT, st.none()), st.one_of(st.binary(), st.none()), st.sampled_from(KINDS))
 def test_texts_bytes_and_objects_are_what_they_were(text: str | None, data: bytes | None, kind: type[Dialect]) -> None:
     assert there_and_back(PlainEnvelope(MessageKind.TEXT, QUEUE, text), kind).body == text
@@ -102,6 +106,7 @@ def test_texts_bytes_and_objects_are_what_they_were(text: str | None, data: byte
     assert there_and_back(PlainEnvelope(MessageKind.OBJECT, QUEUE, data), kind).body == data
 
 
+@steady
 @given(TEXT.filter(lambda text: "\0" not in text and text != ""), st.binary(), st.sampled_from(KINDS))
 def test_ids_and_types_are_unlimited_by_the_wire(text: str, raw: bytes, kind: type[Dialect]) -> None:
     got = there_and_back(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jmsapi_stomp.frames import Frame, FrameCutter, command_frame, escape, header_lines, text_of, unescape
 
 from jmsapi.spi import ErrorKind, ProviderError
 
 LIMIT = 1 << 20
+# A machine that does other things as well is no fault of the cutter.
+steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 NAME = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
@@ -132,12 +134,14 @@ def test_an_undefined_escape_stays_as_it_is() -> None:
     assert unescape("a\\tb\\") == "a\\tb\\"
 
 
+@steady
 @given(TEXT)
 def test_escaping_can_be_undone(text: str) -> None:
     assert unescape(escape(text)) == text
     assert not set(escape(text)) & set("\n\r:")
 
 
+@steady
 @given(st.dictionaries(NAME, TEXT), st.binary())
 def test_headers_and_body_survive_the_wire(headers: dict[str, str], body: bytes) -> None:
     headers.pop("content-length", None)
@@ -148,6 +152,7 @@ def test_headers_and_body_survive_the_wire(headers: dict[str, str], body: bytes)
     assert (got, frame.body) == (headers, body)
 
 
+@steady
 @given(st.lists(st.dictionaries(NAME, TEXT), min_size=1), st.integers(1, 64))
 def test_frames_without_a_body_survive_any_cut(frames: list[dict[str, str]], step: int) -> None:
     for headers in frames:

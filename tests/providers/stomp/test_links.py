@@ -1,0 +1,555 @@
+"""The connection against a scripted peer: answers that are late, wrong, missing or in pieces."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jmsapi_stomp.opening import link_settings
+from jmsapi_stomp.options import StompOptions
+
+from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError
+
+Dial = Callable[..., Any]
+Peer = Callable[..., Any]
+
+QUEUE = Address(DestinationKind.QUEUE, "orders")
+TOPIC = Address(DestinationKind.TOPIC, "news")
+RABBIT = "RabbitMQ/4.0.5"
+CLASSIC = "ActiveMQ/6.3.1"
+
+
+def refused(call: Callable[[], Any]) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        call()
+    return caught.value
+
+
+# Connecting
+
+
+def test_connect_says_who_we_are_and_nothing_is_escaped_in_it(dial: Dial, peer: Peer) -> None:
+    said: list[dict[str, str]] = []
+
+    def script(connection: Any) -> None:
+        said.append(connection.welcome())
+        connection.serve()
+
+    dial(peer(script).url, user="us:er", password="p:w\\d", client_id="me", broker="artemis")
+    assert said[0] | {"heart-beat": ""} == {
+        "accept-version": "1.2",
+        "host": "/",
+        "login": "us:er",
+        "passcode": "p:w\\d",
+        "client-id": "me",
+        "heart-beat": "",
+    }
+
+
+def test_a_backslash_is_doubled_where_the_broker_undoes_escapes_in_connect(dial: Dial, peer: Peer) -> None:
+    said: list[dict[str, str]] = []
+
+    def script(connection: Any) -> None:
+        said.append(connection.welcome(RABBIT))
+        connection.serve()
+
+    dial(peer(script).url, user="u", password="p\\d", broker="rabbitmq")
+    assert said[0]["passcode"] == "p\\\\d"
+
+
+@pytest.mark.parametrize("field", ["user", "password", "client_id", "vhost"])
+def test_a_credential_that_connect_cannot_carry_is_refused(dial: Dial, peer: Peer, field: str) -> None:
+    error = refused(lambda: dial(peer(lambda connection: connection.serve()).url, **{field: "a\nb"}))
+    assert error.kind is ErrorKind.SECURITY
+    assert field in error.message
+
+
+def test_the_password_is_in_no_text() -> None:
+    options = StompOptions.model_validate({"scheme": "stomp", "host": "h", "user": "u", "password": "s3cret"})
+    assert "s3cret" not in repr(options)
+    assert "s3cret" not in repr(link_settings(options))
+
+
+def test_a_refused_login_is_an_error_of_security_with_the_brokers_reason(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.send("ERROR", {"message": "Bad CONNECT"}, b"Access refused for user 'u'\n")
+        connection.serve()
+
+    error = refused(lambda: dial(peer(script).url, user="u", password="s3cret"))
+    assert error.kind is ErrorKind.SECURITY
+    assert "Access refused" in error.message
+    assert "s3cret" not in error.message
+
+
+def test_a_client_id_in_use_is_an_error_of_the_client_id(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.send("ERROR", {"message": "Broker: localhost - Client: me already connected from tcp\\c//x"})
+
+    assert refused(lambda: dial(peer(script).url, client_id="me")).kind is ErrorKind.CLIENT_ID
+
+
+def test_a_closed_port_is_an_error_that_names_it(dial: Dial) -> None:
+    for _ in range(20):
+        error = refused(lambda: dial("stomp://127.0.0.1:1"))
+    assert error.kind is ErrorKind.CONNECTION
+    assert "127.0.0.1:1" in error.message
+
+
+def test_a_peer_that_says_nothing_is_given_up(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.serve()
+
+    assert refused(lambda: dial(peer(script).url, connect_timeout_ms=200)).kind is ErrorKind.TIMEOUT
+
+
+def test_a_peer_that_closes_at_once_is_an_error_of_the_connection(dial: Dial, peer: Peer) -> None:
+    assert refused(lambda: dial(peer(lambda connection: connection.expect("CONNECT")).url)).kind is ErrorKind.CONNECTION
+
+
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n\0", b"\0", b"CONNECTED\nversion:1.2\nheart-beat:x\n\n\0", b"MESSAGE\n\n\0"]
+)
+def test_a_peer_that_speaks_another_language_is_an_error_of_the_protocol(dial: Dial, peer: Peer, answer: bytes) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.raw(answer)
+        connection.serve()
+
+    assert refused(lambda: dial(peer(script).url)).kind is ErrorKind.PROTOCOL
+
+
+def test_an_older_protocol_is_refused(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.send("CONNECTED", {"version": "1.1", "server": "ActiveMQ/5"})
+        connection.serve()
+
+    error = refused(lambda: dial(peer(script).url))
+    assert error.kind is ErrorKind.PROTOCOL
+    assert "1.1" in error.message
+
+
+def test_a_broker_that_hides_its_name_must_be_named(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.send("CONNECTED", {"version": "1.2"})
+        connection.serve()
+
+    url = peer(script).url
+    error = refused(lambda: dial(url))
+    assert error.kind is ErrorKind.UNSUPPORTED
+    assert "broker" in error.message
+    assert dial(url, broker="classic").capabilities.broker == "classic"
+
+
+# Heart-beats
+
+
+def test_beats_go_out_while_nothing_else_does(dial: Dial, peer: Peer, until: Callable[..., None]) -> None:
+    connections: list[Any] = []
+
+    def script(connection: Any) -> None:
+        connections.append(connection)
+        connection.welcome(beats="0,100")
+        connection.serve()
+
+    dial(peer(script).url, heartbeat_ms=100)
+    until(lambda: connections[0].beats >= 5)
+
+
+def test_a_peer_that_owes_beats_and_is_silent_is_lost(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(beats="50,0")
+        connection.serve()
+
+    line = dial(peer(script).url, heartbeat_ms=50)
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert "heart-beat" in line.events.lost[0].message
+
+
+def test_a_peer_that_beats_is_not_lost(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(beats="100,0")
+        for _ in range(30):
+            connection.raw(b"\n")
+            time.sleep(0.05)
+        connection.serve()
+
+    line = dial(peer(script).url, heartbeat_ms=100)
+    time.sleep(1.4)  # longer than the patience of 1.2 s
+    assert line.events.lost == []
+
+
+# Sends
+
+
+def test_a_persistent_send_is_answered_by_its_receipt_and_another_when_it_is_written(dial: Dial, peer: Peer) -> None:
+    go = threading.Event()
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        held = [connection.expect("SEND")["receipt"] for _ in range(2)]
+        assert "receipt" not in connection.expect("SEND")
+        go.wait(10)
+        for receipt in reversed(held):
+            connection.send("RECEIPT", {"receipt-id": receipt})
+        connection.serve()
+
+    line = dial(peer(script).url)
+    first, second = line.post(QUEUE), line.post(QUEUE)
+    assert line.events.answer(line.post(QUEUE, delivery_mode=1)) is None
+    assert {first, second}.isdisjoint(line.events._sent)
+    go.set()
+    assert line.events.answer(first) is None
+    assert line.events.answer(second) is None
+
+
+def test_with_sync_all_every_send_is_confirmed(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.confirm("SEND")
+        connection.serve()
+
+    dial(peer(script).url, sync="all").send(QUEUE, delivery_mode=1)
+
+
+def test_an_error_that_names_a_send_fails_that_send_alone(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        bad = connection.expect("SEND")["receipt"]
+        connection.send("ERROR", {"message": "not authorized to write", "receipt-id": bad})
+        connection.serve()
+
+    line = dial(peer(script).url)
+    error = line.events.answer(line.post(QUEUE))
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.SECURITY
+    line.send(QUEUE)
+    assert line.events.lost == []
+
+
+def test_what_is_unanswered_fails_when_the_link_is_lost(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        for _ in range(3):
+            connection.expect("SEND")
+
+    line = dial(peer(script).url)
+    tokens = [line.post(QUEUE) for _ in range(3)]
+    errors = [line.events.answer(token) for token in tokens]
+    assert all(isinstance(error, ProviderError) and error.kind is ErrorKind.CONNECTION for error in errors)
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert isinstance(line.events.answer(line.post(QUEUE)), ProviderError)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.CONNECTION
+
+
+def test_sends_go_on_while_the_peer_reads_slowly(dial: Dial, peer: Peer) -> None:
+    go = threading.Event()
+    count = 300
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        go.wait(10)
+        for _ in range(count):
+            connection.expect("SEND")
+        connection.serve()
+
+    line = dial(peer(script).url)
+    tokens = [line.post(QUEUE, bytes(100_000), delivery_mode=1) for _ in range(count)]
+    go.set()
+    assert [line.events.answer(token) for token in tokens] == [None] * count
+
+
+# Control frames
+
+
+def test_an_error_belongs_to_the_control_frame_that_waits_and_its_receipt_counts_no_more(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        headers = connection.expect("SUBSCRIBE")
+        connection.send("ERROR", {"message": "access_refused"}, b"no\n")
+        connection.send("RECEIPT", {"receipt-id": headers["receipt"]})
+        connection.confirm("SUBSCRIBE")
+        connection.serve()
+
+    line = dial(peer(script).url)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.SECURITY
+    line.consumer(QUEUE)
+    assert line.events.lost == []
+
+
+def test_control_frames_wait_for_one_another(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        first = connection.expect("SUBSCRIBE")
+        connection.confirm("SEND")  # written after the second SUBSCRIBE was asked for
+        connection.send("RECEIPT", {"receipt-id": first["receipt"]})
+        connection.confirm("SUBSCRIBE")
+        connection.serve()
+
+    line = dial(peer(script).url)
+    session = line.session()
+    from jmsapi.spi import ConsumerSpec
+
+    futures = [line.provider.open_consumer(session, ConsumerSpec(QUEUE)) for _ in range(2)]
+    line.send(QUEUE)
+    assert all(future.result(10) for future in futures)
+
+
+def test_a_control_frame_without_an_answer_is_given_up(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.expect("SUBSCRIBE")
+        connection.serve()
+
+    line = dial(peer(script).url, request_timeout_ms=200)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.TIMEOUT
+
+
+def test_a_refused_subscribe_of_artemis_ends_the_link_with_its_reason(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.expect("SUBSCRIBE")
+        connection.send("ERROR", {"message": "AMQ229032: User: u does not have permission='CONSUME'"})
+
+    line = dial(peer(script).url)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.SECURITY
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert "permission" in line.events.lost[0].message
+
+
+# Transactions
+
+
+def opened(connection: Any, server: str) -> list[str]:
+    """Serve a consumer one message; return the ack ids."""
+    connection.welcome(server)
+    subscription = connection.confirm("SUBSCRIBE")["id"]
+    for ack in ("a1", "a2"):
+        connection.send("MESSAGE", {"subscription": subscription, "ack": ack, "destination": "orders"}, b"x")
+    return ["a1", "a2"]
+
+
+def test_artemis_is_sent_the_acknowledgements_after_its_answer_to_commit(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        opened(connection, "ActiveMQ-Artemis/2.56.0")
+        name = connection.expect("BEGIN")["transaction"]
+        assert connection.expect("SEND")["transaction"] == name
+        assert connection.confirm("COMMIT")["transaction"] == name
+        assert connection.expect("ACK") == {"id": "a1"}
+        assert connection.confirm("ACK")["id"] == "a2"
+        connection.serve()
+
+    line = dial(peer(script).url, emulate="tx")
+    got = line.receive(line.consumer(QUEUE), 2, accept=False)
+    tx = line.begin()
+    line.send(QUEUE, "out", tx)
+    line.accept(got, tx)
+    line.end(tx)
+
+
+def test_rabbitmq_is_sent_the_acknowledgements_when_every_send_is_stored(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        opened(connection, RABBIT)
+        connection.expect("BEGIN")
+        sent = [connection.expect("SEND")["receipt"] for _ in range(2)]
+        commit = connection.expect("COMMIT")["receipt"]
+        for receipt in (sent[1], commit, sent[0]):
+            connection.send("RECEIPT", {"receipt-id": receipt})
+        assert connection.expect("ACK")["id"] == "a1"
+        connection.confirm("ACK")
+        connection.serve()
+
+    line = dial(peer(script).url, emulate="tx")
+    got = line.receive(line.consumer(QUEUE), 2, accept=False)
+    tx = line.begin()
+    for _ in range(2):
+        line.send(QUEUE, "out", tx)
+    line.accept(got, tx)
+    line.end(tx)
+
+
+def test_classic_is_sent_the_acknowledgements_inside_the_transaction(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        opened(connection, CLASSIC)
+        name = connection.expect("BEGIN")["transaction"]
+        assert connection.expect("ACK") == {"id": "a1", "transaction": name}
+        assert connection.expect("ACK") == {"id": "a2", "transaction": name}
+        connection.confirm("ABORT")
+        assert connection.expect("BEGIN")["transaction"] != name
+        connection.expect("ACK")
+        connection.confirm("COMMIT")
+        connection.serve()
+
+    line = dial(peer(script).url)
+    got = line.receive(line.consumer(QUEUE), 2, accept=False)
+    for tags, commit in ((got, False), (got[:1], True)):
+        tx = line.begin()
+        line.accept(tags, tx)
+        line.end(tx, commit=commit)
+
+
+@pytest.mark.parametrize("how", ["closed", "silent"])
+def test_a_commit_without_an_answer_is_in_doubt(dial: Dial, peer: Peer, how: str) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.expect("BEGIN")
+        connection.confirm("SEND")
+        connection.expect("COMMIT")
+        if how == "silent":
+            connection.serve()
+
+    line = dial(peer(script).url, request_timeout_ms=300)
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.IN_DOUBT
+
+
+def test_a_refused_commit_is_rolled_back(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.expect("BEGIN")
+        connection.confirm("SEND")
+        receipt = connection.expect("COMMIT")["receipt"]
+        connection.send("ERROR", {"message": "no", "receipt-id": receipt})
+        connection.serve()
+
+    line = dial(peer(script).url)
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.ROLLED_BACK
+    assert line.events.lost == []
+
+
+# Consumers that end
+
+
+def test_a_consumer_whose_queue_is_deleted_is_closed_alone(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        name = connection.confirm("SUBSCRIBE")["id"]
+        connection.send("ERROR", {"message": "Server cancelled subscription", "subscription": name}, b"deleted\n")
+        connection.serve()
+
+    line = dial(peer(script).url)
+    consumer = line.consumer(QUEUE)
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    assert line.events.closed[0][0] is consumer
+    line.send(QUEUE)
+    assert line.events.lost == []
+
+
+def test_a_subscription_bound_to_another_topic_as_well_is_closed(dial: Dial, peer: Peer) -> None:
+    def serve(connection: Any, command: str, headers: dict[str, str], body: bytes) -> None:
+        if command == "SUBSCRIBE" and headers["destination"] == "/topic/news":
+            message = {"subscription": headers["id"], "ack": "a", "destination": "/topic/weather"}
+            connection.send("MESSAGE", message, b"rain")
+
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        connection.serve(serve)
+
+    line = dial(peer(script).url, client_id="me")
+    line.consumer(TOPIC, subscription="bound", durable=True, prefetch=5)
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    assert line.events.closed[0][1].kind is ErrorKind.MISMATCH
+
+
+def test_an_error_nobody_knows_ends_the_link(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.send("ERROR", {"message": "out of disk"})
+        connection.serve()
+
+    line = dial(peer(script).url)
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert "out of disk" in line.events.lost[0].message
+
+
+def test_messages_in_pieces_are_whole_when_they_are_delivered(dial: Dial, peer: Peer) -> None:
+    body = bytes(range(256)) * 40
+
+    def serve(connection: Any, command: str, headers: dict[str, str], _: bytes) -> None:
+        if command == "SUBSCRIBE":
+            head = f"MESSAGE\nsubscription:{headers['id']}\nack:1\nJMS_PY_type:Bytes\ncontent-length:{len(body)}\n\n"
+            frame = head.encode() + body + b"\0\n"
+            for start in range(0, len(frame), 1000):
+                connection.raw(frame[start : start + 1000])
+                time.sleep(0.001)
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.serve(serve)
+
+    line = dial(peer(script).url)
+    assert line.receive(line.consumer(QUEUE), accept=False)[0].envelope.body == body
+
+
+# Closing
+
+
+def test_close_writes_out_what_was_sent_and_says_goodbye(dial: Dial, peer: Peer) -> None:
+    commands: list[str] = []
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.serve(lambda _, command, __, ___: commands.append(command))
+
+    line = dial(peer(script).url)
+    tokens = [line.post(QUEUE, bytes(100_000), delivery_mode=n % 2 + 1) for n in range(20)]
+    line.close()
+    assert commands == ["SEND"] * 20 + ["DISCONNECT"]
+    assert [line.events.answer(token) for token in tokens] == [None] * 20
+    line.close()
+    assert line.events.lost == []
+
+
+def test_close_returns_in_time_when_the_peer_does_not_answer(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.expect("SEND")
+        connection.expect("DISCONNECT")
+        connection.serve()
+
+    line = dial(peer(script).url, close_timeout_ms=300)
+    token = line.post(QUEUE)
+    began = time.monotonic()
+    line.close()
+    assert 0.2 < time.monotonic() - began < 5
+    assert isinstance(line.events.answer(token), ProviderError)
+
+
+def test_what_waits_fails_when_the_connection_is_closed(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.expect("SUBSCRIBE")
+        connection.serve()
+
+    from jmsapi.spi import ConsumerSpec
+
+    line = dial(peer(script).url, close_timeout_ms=2000, emulate="tx")
+    opening = line.provider.open_consumer(line.session(), ConsumerSpec(QUEUE))
+    line.close()
+    assert isinstance(opening.exception(10), ProviderError)
+    for call in (
+        lambda: line.provider.open_session(transacted=False).result(1),
+        lambda: line.provider.begin(line.session()).result(1),
+        lambda: line.provider.settle([], Outcome.ACCEPTED).result(1),
+        lambda: line.provider.create_temporary(line.session(), topic=True).result(1),
+    ):
+        assert refused(call).kind is ErrorKind.CLOSED
+
+
+def test_a_provider_is_opened_once(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.serve()
+
+    line = dial(peer(script).url)
+    assert refused(lambda: line.wire.open(line.events).result(1)).kind is ErrorKind.CLOSED
