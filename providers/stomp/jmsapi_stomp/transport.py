@@ -119,12 +119,13 @@ class StompTransport(Transport):
         Raises:
             ProviderError: CONNECTION or SECURITY, with the reason.
         """
+        context = None if self._tls is None else self._tls()
         sock: socket.socket | None = None
         try:
             sock = socket.create_connection(self._address, self._timeout)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None:
-                sock = self._tls().wrap_socket(sock, server_hostname=self._address[0])
+            if context is not None:
+                sock = context.wrap_socket(sock, server_hostname=self._address[0])
             sock.setblocking(False)
         except (OSError, ValueError) as cause:
             if sock is not None:
