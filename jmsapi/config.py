@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
@@ -233,6 +232,8 @@ def redact_url(url: str) -> str:
 
 def closest(name: str, known: Iterable[str], what: str) -> str:
     """Return the end of an error text: the nearest valid name, or all of them."""
+    from difflib import get_close_matches
+
     names = sorted(known)
     near = get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
