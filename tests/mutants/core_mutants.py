@@ -1,0 +1,153 @@
+"""The core broken in one way at a time: each mutant must make the tests that are named with it fail.
+
+    python tests/mutants/core_mutants.py [NAME...]
+
+A copy of the packages is changed and the named requirement tests run on the in-process provider. A mutant that survives, or whose
+text is no longer in the source, is a fault of the tests or of this table.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("jmsapi", "selector", "conformance", "providers")
+TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of the core, and the tests (``-k``) of which at least one must fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+# fmt: off
+MUTANTS = (
+    Mutant("redelivery does not count", "ledger.py", "entry.extra += raised", "entry.extra += 0", "ch04_4_11"),
+    Mutant("recover turns the order round", "ledger.py", "inbox.buffer.appendleft(entry)", "inbox.buffer.append(entry)", "ch04_4_11 or ch04_4_7"),
+    Mutant(
+        "client mode acknowledges by itself",
+        "ledger.py",
+        "if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):\n            return None\n        if self.mode == DUPS_OK:",
+        "if entry.state != _DELIVERED or self.mode == TRANSACTED:\n            return None\n        if self.mode == DUPS_OK:",
+        "ch04_4_11",
+    ),
+    Mutant(
+        "transacted mode acknowledges at once",
+        "ledger.py",
+        "if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):\n            return None\n        if self.mode == DUPS_OK:",
+        "if entry.state != _DELIVERED or self.mode == CLIENT:\n            return None\n        if self.mode == DUPS_OK:",
+        "ch04_4_7",
+    ),
+    Mutant("acknowledge does nothing", "ledger.py", "if self.mode != CLIENT or not self._delivered:", "if True:", "ch04_4_11"),
+    Mutant(
+        "a failing listener is retried for ever", "ledger.py", "if 0 <= self._limit <= entry.extra:", "if False:", "ch04_5_2 or dead_letter or redeliver"
+    ),
+    Mutant(
+        "a failing listener loses the message",
+        "ledger.py",
+        "        plan = Plan()\n        if 0 <= self._limit",
+        "        plan = Plan()\n        if True or 0 <= self._limit",
+        "ch04_5_2",
+    ),
+    Mutant(
+        "a body of the wrong type counts as a redelivery",
+        "ledger.py",
+        "self._again(entry, plan, raised=False)",
+        "self._again(entry, plan, raised=True)",
+        "ch11_2_5",
+    ),
+    Mutant("closing a session acknowledges", "ledger.py", "self._settle(entry, plan.failed, plan)", "self._settle(entry, plan.accepted, plan)", "ch04_4_1"),
+    Mutant("dups-ok forgets its batch on close", "ledger.py", "plan = self.flush() or Plan()\n        for entry in list(self._delivered):\n            # Handed", "plan = Plan()\n        for entry in list(self._delivered):\n            # Handed", "ch04_4_11 or ch04_4_1"),
+    Mutant("commit does not acknowledge", "ledger.py", "return [entry.delivery.tag for entry in self._delivered if not entry.enlisted]", "return []", "ch04_4_7"),
+    Mutant("messages never expire on the client", "producer.py", "expiration=now + life if life else 0", "expiration=0", "ch03_4_9 or ch04_8 or ch03_4_11"),
+    Mutant("delivery delay is ignored", "producer.py", "delivery_time=now + self._delivery_delay", "delivery_time=now", "ch04_12"),
+    Mutant("priority of a send is ignored", "producer.py", "self._priority if rank is None else valid.priority(rank)", "self._priority", "ch04_6 or ch03_4_10"),
+    Mutant("a stopped connection delivers", "connection.py", "session.set_flowing(False)", "session.set_flowing(True)", "ch04_3_4"),
+    Mutant("stop does not wait for listeners", "connection.py", "if not session.wait_paused(deadline):", "if False:", "ch04_3_4"),
+    Mutant("a client id can be set twice", "connection.py", "if self.link.options.client_id is not None:", "if False:", "ch04_3_2"),
+    Mutant("a used connection takes a client id", "connection.py", "if self._touched:", "if False:", "ch04_3_2"),
+    Mutant("sessions survive their connection", "connection.py", "for session in begun:\n                session.shut(deadline)", "for session in ():\n                session.shut(deadline)", "ch04_3_5"),
+    Mutant(
+        "anyone consumes from a temporary destination",
+        "creators.py",
+        "if address.kind.is_temporary and address not in self.connection.temporaries:",
+        "if False:",
+        "ch04_4_3",
+    ),
+    Mutant("subscription names end at 100", "creators.py", "_NAME_LIMIT = 128", "_NAME_LIMIT = 100", "ch06_11_5"),
+    Mutant("unsubscribe does not look for consumers", "creators.py", "if self.connection.subscription_in_use(name):", "if False:", "ch06_11 or shs"),
+    Mutant("completions come in the sending thread", "outbox.py", "if ticket.error is None:\n            listener.on_completion", "if False:\n            listener.on_completion", "ch04_6_2"),
+    Mutant("completions do not keep the order", "outbox.py", "ticket = self._order.popleft()", "ticket = self._order.pop()", "ch04_6_2"),
+    Mutant("commit does not wait for sends", "session.py", 'self._await_sends("commit")', "pass", "ch04_6_2"),
+    Mutant("a listener may close its own session and waits for itself", "session.py", "if self.dispatcher.is_own_thread and self.dispatcher.running is not None:", "if False:", "ch04_4_1 or ch04_3_5"),
+    Mutant("a closed session acknowledges", "session.py", 'raise IllegalStateException("acknowledge: the session that received the message is closed", "closed")', "return", "ch04_4_1 or ch04_3_5"),
+    Mutant("rollback hands nothing out again", "session.py", "plan = self.ledger.rolled_back(broker_returns=self.link.capabilities.rollback_returns)\n        self.carry_out(plan)\n\n    def recover", "plan = self.ledger.committed()\n        self.carry_out(plan)\n\n    def recover", "ch04_4_7"),
+    Mutant("the last context leaves its connection open", "context.py", "        if last:\n            self.connection.close()", "        if False:\n            self.connection.close()", "ch11_2_6"),
+    Mutant("contexts do not start by themselves", "context.py", "        if self._auto_start:\n            self.connection.start()\n        return JMSConsumerImpl", "        return JMSConsumerImpl", "ch11_2_7"),
+    Mutant("queue sessions make topics", "domains.py", '_refuse("create_topic", "QueueSession")', "return None", "ch04_11"),
+    Mutant("properties of the producer do not replace those of the message", "held_values.py", "message.set_object_property(name, held.get_object_property(name))", "message.property_exists(name) or message.set_object_property(name, held.get_object_property(name))", "ch11_2_4"),
+    Mutant("expired messages are handed out", "consumer.py", "return expiration > 0 and expiration <= self._link.clock.now_ms()", "return False", "ch03_4_9 or ch04_8"),
+)
+# fmt: on
+
+
+def verdict(mutant: Mutant) -> str:
+    """Say what became of a mutant: killed, SURVIVED, or what is wrong with the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for package in PACKAGES:
+            shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        file = copy / "jmsapi" / "_core" / mutant.file
+        source = file.read_text(encoding="utf-8")
+        if source.count(mutant.old) != 1:
+            return f"NOT APPLICABLE: its text stands {source.count(mutant.old)} times in {mutant.file}"
+        file.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+        paths = [
+            copy,
+            copy / "selector",
+            copy / "conformance",
+            *(copy / "providers" / wire for wire in ("inproc", "stomp", "amqp")),
+        ]
+        run = subprocess.run(
+            [sys.executable, "-m", "jmsapi_conformance", "inproc://mutant", "-k", mutant.tests],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    if run.returncode == 0:
+        return "SURVIVED"
+    if run.returncode != 1:
+        return f"NOT RUN: exit code {run.returncode}: {run.stdout[-300:]}{run.stderr[-300:]}"
+    return "killed"
+
+
+def main(names: list[str]) -> int:
+    """Try the mutants and print what became of each."""
+    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        results = list(zip(chosen, pool.map(verdict, chosen), strict=True))
+    for mutant, result in results:
+        print(f"{result:<10} {mutant.file:<16} {mutant.name}  [{mutant.tests}]")
+    bad = sum(result != "killed" for _, result in results)
+    print(f"{len(results) - bad} of {len(results)} mutants killed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
