@@ -117,7 +117,6 @@ async def attach_receiver(
     link.keeps = source.durable
     link.browse = source.browse
     link.window = connection.book.credit_window
-    link.may_be_null = source.address is None
     await _attach(connection, link, pointer)
     return link
 
@@ -190,6 +189,10 @@ def end_session(connection: Connection, session: WireSession) -> None:
     """End an AMQP session with what is left on it; nobody waits for the broker's word."""
     pointer = session.pointer
     if pointer is None:
+        return
+    if not session.opened.done:
+        # proton takes the answer to a begin for a fault of the peer when the session is gone by then.
+        session.opened.when_done(lambda: end_session(connection, session))
         return
     if connection.book.keeps_sessions and not session.links:
         connection.idle_sessions.append(session)

@@ -119,7 +119,7 @@ class Dispatch:
         if link is None:
             return
         remote = engine.link_remote_target(pointer) if isinstance(link, SenderLink) else engine.link_remote_source(pointer)
-        if engine.terminus_type(remote) == engine.TERMINUS_NONE and not link.may_be_null:
+        if engine.terminus_type(remote) == engine.TERMINUS_NONE:
             return  # a refusal; the reason follows in the detach
         link.opened.keep(None)
 

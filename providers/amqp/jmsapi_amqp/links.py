@@ -89,8 +89,6 @@ class _Link:
         """Detached rather than closed at the end: closing would delete a durable subscription."""
         self.own_session = False
         """The session was opened for this link alone and ends with it."""
-        self.may_be_null = False
-        """A peer without source or target is an answer, not a refusal."""
         self.leaving = False
         """We have asked for its end."""
         self.on_end: Callable[[ProviderError], None] | None = None

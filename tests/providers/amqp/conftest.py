@@ -12,9 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from jmsapi_amqp import entry
-from jmsapi_amqp.options import AmqpOptions
-from jmsapi_conformance.brokers import Broker
 
 from jmsapi._emulation.checked import Checked
 from jmsapi.spi import (
@@ -32,6 +29,9 @@ from jmsapi.spi import (
     SendResult,
     SystemClock,
 )
+from jmsapi_amqp import entry
+from jmsapi_amqp.options import AmqpOptions
+from jmsapi_conformance.brokers import Broker
 
 WAIT_S = 10.0
 _tokens = itertools.count(1)

@@ -10,6 +10,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from jmsapi.spi import Address, Body, DestinationKind, ErrorKind, MessageKind, PlainEnvelope, ProviderError
+from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short, Value
 from jmsapi_amqp.codec import (
     Described,
     ReceivedEnvelope,
@@ -20,9 +23,6 @@ from jmsapi_amqp.codec import (
     quick_delivery_count,
 )
 from jmsapi_amqp.codec.types import Timestamp, UInt, ULong
-
-from jmsapi.spi import Address, Body, DestinationKind, ErrorKind, MessageKind, PlainEnvelope, ProviderError
-from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short, Value
 
 QUEUE = Address(DestinationKind.QUEUE, "q")
 TOPIC = Address(DestinationKind.TOPIC, "t")
