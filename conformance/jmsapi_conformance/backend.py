@@ -11,6 +11,7 @@ from functools import cached_property
 import jmsapi
 from jmsapi import ConnectionFactory
 from jmsapi.spi import Capabilities
+from jmsapi_conformance.native import WIRES
 
 __all__ = ["Backend"]
 
@@ -30,6 +31,8 @@ class Backend:
         beyond = set(environment)
         if not url.startswith("inproc:"):
             beyond.add("second_process")
+        if url.partition("://")[0] in WIRES:
+            beyond.add("native_client")
         self.environment = frozenset(beyond)
         self._run = f"{os.getpid():x}{secrets.token_hex(3)}"
         self._numbers = itertools.count(1)

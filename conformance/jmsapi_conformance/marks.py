@@ -14,6 +14,7 @@ __all__ = ["ENVIRONMENT", "needs", "requirement"]
 ENVIRONMENT: Final[dict[str, str]] = {
     "second_process": "the broker can only be reached from this process",
     "broker_restart": "the runner did not start this broker and may not restart it",
+    "native_client": "the runner has no client of its own for this wire",
     "link_control": "the runner has no hold on the network link of this backend",
 }
 """What a test may need of the surroundings, and the reason given where it is not there."""

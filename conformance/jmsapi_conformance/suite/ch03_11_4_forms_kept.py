@@ -5,8 +5,25 @@ from typing import Any, cast
 
 import pytest
 
-from jmsapi import Byte, Char, Float, Long, MapMessage, Message, Queue, Session, Short, StreamMessage, Topic
+from jmsapi import (
+    Byte,
+    BytesMessage,
+    Char,
+    Float,
+    Long,
+    MapMessage,
+    Message,
+    Queue,
+    Session,
+    Short,
+    StreamMessage,
+    TextMessage,
+    Topic,
+)
+from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.kit import receive
 from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.native import send_native
 from jmsapi_conformance.suite._kinds import INTERFACES, body_of, each_kind_sent, filled, new, passed
 
 VALUES: list[object] = [
@@ -59,3 +76,35 @@ def kind_of(message: Message) -> str:
     """Return the one kind that a message is; the plain one is no other."""
     found = [kind for kind, interface in INTERFACES.items() if kind != "plain" and isinstance(message, interface)]
     return found[0] if len(found) == 1 else "plain" if not found else "several"
+
+
+FORMS: dict[str, tuple[Any, str | None, type[Any], object]] = {
+    "text": ("grüß", "text/plain", TextMessage, "grüß"),
+    "bytes": (b"\x00\xffbytes", "application/octet-stream", BytesMessage, b"\x00\xffbytes"),
+    "map": ({"key": "value"}, None, MapMessage, {"key": "value"}),
+    "list": (["one", "two"], None, StreamMessage, ["one", "two"]),
+}
+
+
+@requirement("3.11.4-3")
+@needs("native_client")
+def test_a_message_of_another_client_becomes_the_kind_that_suits_it(backend: Backend, session: Session, queue: Queue) -> None:
+    consumer = session.create_consumer(queue)
+    forms = list(FORMS) if backend.url.startswith("amqp") else ["text", "bytes"]
+    for form in forms:
+        body, content_type, interface, content = FORMS[form]
+        send_native(backend.url, backend.capabilities.broker, queue.queue_name, body, content_type)
+        received = receive(consumer)
+        assert isinstance(received, interface)
+        assert body_of(received) == content
+
+
+@requirement("3.11.4-4")
+@needs("native_client")
+def test_an_opaque_message_of_another_client_becomes_bytes(backend: Backend, session: Session, queue: Queue) -> None:
+    consumer = session.create_consumer(queue)
+    opaque = b"\xf0\x01\x00\xff opaque"
+    send_native(backend.url, backend.capabilities.broker, queue.queue_name, opaque, "application/x-unknown")
+    received = receive(consumer)
+    assert isinstance(received, BytesMessage)
+    assert received.get_body(bytes) == opaque

@@ -113,6 +113,7 @@ def test_there_are_ten_priorities(session: Session, context: JMSContext, queue: 
 
 
 @requirement("3.4.10-3")
+@needs("priority_order")
 def test_expedited_messages_come_first(session: Session, other_session: Session, queue: Queue) -> None:
     producer = session.create_producer(queue)
     for priority in (1, 8):
