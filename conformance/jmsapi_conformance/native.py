@@ -11,12 +11,11 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, Final
 
-from jmsapi_conformance.kit import PATIENCE_MS
-
 __all__ = ["WIRES", "send_native"]
 
 WIRES: Final = ("stomp", "amqp")
 """Schemes it can speak."""
+_PATIENCE_S: Final = 10.0
 Body = str | bytes | Mapping[str, str] | Sequence[str]
 
 
@@ -33,7 +32,7 @@ def send_native(url: str, broker: str, queue: str, body: Body, content_type: str
     parts = urllib.parse.urlsplit(url)
     user, password = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
     port = parts.port or (61613 if parts.scheme == "stomp" else 5672)
-    with socket.create_connection((parts.hostname or "localhost", port), PATIENCE_MS / 1000) as link:
+    with socket.create_connection((parts.hostname or "localhost", port), _PATIENCE_S) as link:
         if parts.scheme == "stomp":
             assert isinstance(body, str | bytes), "STOMP has text and bytes only"
             _send_stomp(link, user, password, _STOMP_QUEUES[broker].format(queue), body, content_type)

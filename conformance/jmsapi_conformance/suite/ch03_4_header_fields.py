@@ -18,8 +18,9 @@ from jmsapi import (
     Topic,
     UnsupportedOperationException,
 )
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import receive, receive_all, receive_text, send_texts
+from jmsapi_conformance.kit import in_second_process, receive, receive_all, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._kinds import each_kind_sent, filled, passed
 
@@ -123,6 +124,24 @@ def test_ids_differ_between_messages_sessions_and_connections(connect: Connect, 
     assert len(set(ids)) == len(ids) == 400
     consumer = session.create_consumer(queue)
     assert {receive(consumer).jms_message_id for _ in ids} == set(ids)
+
+
+SENDER = """
+import os, sys, jmsapi
+with jmsapi.connection_factory(os.environ["CONFORMANCE_URL"]).create_context() as context:
+    producer, queue = context.create_producer(), context.create_queue(sys.argv[1])
+    for _ in range(20):
+        producer.send(queue, message := context.create_text_message("text"))
+        print(message.jms_message_id)
+"""
+
+
+@requirement("3.4.3-4")
+@needs("second_process")
+def test_ids_differ_between_processes(backend: Backend, session: Session, queue: Queue) -> None:
+    ids = [one for _ in range(2) for one in in_second_process(backend.url, SENDER, queue.queue_name).split()]
+    assert len(set(ids)) == len(ids) == 40
+    assert [message.jms_message_id for message in receive_all(session.create_consumer(queue), 40)] == ids
 
 
 @requirement("3.4.3-2", "3.4.3-3")
