@@ -18,9 +18,8 @@ Spec: 3.8.
 from __future__ import annotations
 
 import jmsapi_selector
-from jmsapi_selector import Explanation, InvalidSelector, Selector, SelectorValues, Truth
-
 from jmsapi.errors import InvalidSelectorException
+from jmsapi_selector import Explanation, InvalidSelector, Selector, SelectorValues, Truth
 
 __all__ = ["Explanation", "InvalidSelector", "Selector", "SelectorValues", "Truth", "compile_selector"]
 

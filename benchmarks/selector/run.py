@@ -28,13 +28,13 @@ from importlib.resources import files
 
 import java_evaluators
 from isinstance_walk import walk
+
+from jmsapi.values import Byte, Double, Float, Int, Long, Short
 from jmsapi_selector import InvalidSelector, Value, compile_selector
 from jmsapi_selector.check import check
 from jmsapi_selector.compiler import compile_tree
 from jmsapi_selector.dialects import DIALECTS
 from jmsapi_selector.parser import parse
-
-from jmsapi.values import Byte, Double, Float, Int, Long, Short
 
 EXAMPLE = "JMSType = 'car' AND color = 'blue' AND weight > 2500"
 HUNDRED = "JMSType = 'car' AND color = 'blue' AND weight > 2500 AND (region IN ('EU','US') OR name LIKE 'a%b')"

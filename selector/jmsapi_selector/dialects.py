@@ -40,7 +40,10 @@ _FAULTS: Final = (
     Fault("negative-zero", "0.0 and -0.0 are two numbers, as Double.compareTo has it"),
     Fault("two-nulls", "two NULL operands are equal, where the standard says unknown"),
     Fault("escape", "an escaped escape character outside of Latin-1 breaks the pattern: another one is used"),
-    Fault("header-names", "header fields have other names and values; over AMQP Artemis translates them for queues, not for topics: we do"),
+    Fault(
+        "header-names",
+        "header fields have other names and values; over AMQP Artemis translates them for queues, not for topics: we do",
+    ),
     Fault("delivery-mode", "JMSDeliveryMode is translated by text, so only plain comparisons work: others are worked out"),
     Fault("selector-cache", "parsed selectors are cached by text, STOMP's converting ones as well: brackets keep ours apart"),
     Fault("whole-literal", "a string is converted to the type of the literal, so 7.5 is no number beside 5: it becomes 5.0"),
@@ -60,7 +63,7 @@ _FAULTS: Final = (
     Fault("look-alike", "properties travel as strings: what looks like a number counts as one, all but true as FALSE, and back"),
     Fault("float-property", "a float property is compared as a double with a whole number this large"),
     Fault("broker-timestamp", "JMSTimestamp is the time at which the broker took the message"),
-)  # fmt: skip
+)
 
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType({fault.word: fault for fault in _FAULTS})
 """All faults by name."""

@@ -18,10 +18,10 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
-from jmsapi_selector import InvalidSelector, Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, plan
 
 from jmsapi.values import Byte, Float, Long, Short, Value
+from jmsapi_selector import InvalidSelector, Selector, compile_selector
+from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, plan
 
 _ROOT: Final = Path(__file__).parents[2]
 _EVALUATORS: Final = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from jmsapi_selector import InvalidSelector, Truth, compile_selector
 
 from .cases import Case, all_cases

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from jmsapi_selector import InvalidSelector, compile_selector
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from jmsapi_selector import InvalidSelector, compile_selector
 from jmsapi_selector.lexer import MAX_LENGTH
 from jmsapi_selector.parser import MAX_DEPTH

@@ -6,6 +6,7 @@ import math
 import struct
 
 import pytest
+
 from jmsapi_selector.java_numbers import NumberKind, calculate, negate, read_literal, to_float
 
 INT, LONG, FLOAT, DOUBLE = NumberKind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from jmsapi_selector import compile_selector
 from jmsapi_selector.dialects import DIALECTS, FAULTS
 from jmsapi_selector.planner import Action, DestinationKind, Plan, plan

@@ -11,14 +11,14 @@ from typing import Final, cast
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from jmsapi.values import Value
 from jmsapi_selector import InvalidSelector, Truth, compile_selector
 from jmsapi_selector.check import check
 from jmsapi_selector.compiler import compile_tree
 from jmsapi_selector.nodes import Identifier, Node
 from jmsapi_selector.parser import parse
 from jmsapi_selector.text import to_text
-
-from jmsapi.values import Value
 
 from .texts import Texts, messages, trees
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import doctest
 import pickle
 
-import jmsapi_selector
 import pytest
 
 import jmsapi.selector
+import jmsapi_selector
 from jmsapi.errors import InvalidSelectorException
 
 

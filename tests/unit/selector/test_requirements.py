@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 import pytest
-from jmsapi_conformance.inventory import load
-from jmsapi_selector import InvalidSelector, Truth, compile_selector
 
 from jmsapi.values import Byte, Double, Float, Long, Value
+from jmsapi_conformance.inventory import load
+from jmsapi_selector import InvalidSelector, Truth, compile_selector
 
 Expected = Truth | Literal["invalid"]
 T: Final = Truth.TRUE

@@ -9,10 +9,10 @@ from collections import UserDict
 from enum import IntEnum
 
 import pytest
-from jmsapi_selector import Selector, Truth, Value, compile_selector
-from jmsapi_selector._cache import TextCache
 
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
+from jmsapi_selector import Selector, Truth, Value, compile_selector
+from jmsapi_selector._cache import TextCache
 
 
 class Message:

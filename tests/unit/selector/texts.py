@@ -6,6 +6,8 @@ import random
 from typing import Final
 
 from hypothesis import strategies as st
+
+from jmsapi.values import Byte, Char, Double, Float, Long, Short
 from jmsapi_selector.nodes import (
     And,
     Arithmetic,
@@ -24,8 +26,6 @@ from jmsapi_selector.nodes import (
     Sign,
     String,
 )
-
-from jmsapi.values import Byte, Char, Double, Float, Long, Short
 
 NAMES: Final = ["a", "b", "flag", "s", "n", "JMSPriority", "JMSType", "_x$1", "été"]
 LIKE_TEXT: Final = "abAB%_!\\.*\n'"
