@@ -15,18 +15,18 @@ from jmsapi_amqp.engine import Pointer
 __all__ = ["redact", "trace_frames"]
 
 _LOG: Final = logging.getLogger("jmsapi.wire.amqp")
-_SECRET: Final = re.compile(r"(initial-response|response|challenge|additional-data)=.*?(?=, [a-z-]+=|\]?$)", re.DOTALL)
-_TRANSFER: Final = re.compile(r"^(.*@transfer\(\d+\) \[.*?\])(?: |\().*$", re.DOTALL)
+_SECRET: Final = re.compile(r"(initial-response|response|challenge|additional-data)=.*", re.DOTALL)
+# A delivery tag is bytes in quotes and may hold a bracket; the payload follows behind the bracket that closes the frame.
+_TRANSFER: Final = re.compile(r'^(.*?@transfer\(\d+\) \[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\]).*$', re.DOTALL)
 
 
 def redact(line: str) -> str:
     """Return a line of trace with what answers a SASL challenge and what a message holds left out."""
     if "@sasl" in line:
-        return _SECRET.sub(r"\1=***", line)
+        return _SECRET.sub(r"\1=***]", line)
     if "@transfer" in line:
-        end = line.find("] ")
-        brief = line if end < 0 else line[: end + 1]
-        return brief if '"' not in brief.split("delivery-tag", 1)[0] else _TRANSFER.sub(r"\1", brief)
+        found = _TRANSFER.match(line)
+        return found[1] if found else line.split("@transfer")[0] + "@transfer"
     return line
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
+import select
+import socket
+import ssl
+import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -167,6 +173,125 @@ class Line:
 
     def close(self) -> None:
         self.provider.close().result(WAIT_S)
+
+
+class Relay:
+    """Passes bytes between clients and a broker until it is told otherwise; can speak TLS to the clients; loopback only."""
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self._target = (host, port)
+        self._tls = tls
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self._stalled = threading.Event()
+        self._ended = threading.Event()
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._threads = [threading.Thread(target=self._accept, name="relay", daemon=True)]
+        self._threads[0].start()
+
+    def _accept(self) -> None:
+        while not self._ended.is_set():
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._serve, args=(client,), name="relay", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            if self._tls is not None:
+                client.settimeout(5)
+                client = self._tls.wrap_socket(client, server_side=True)
+            broker = socket.create_connection(self._target, 5)
+        except OSError:
+            client.close()
+            return
+        self._pairs.append((client, broker))
+        with contextlib.suppress(OSError, ValueError):
+            self._pass(client, broker)
+        for end in (client, broker):
+            end.close()
+
+    def _pass(self, client: socket.socket, broker: socket.socket) -> None:
+        while not self._ended.is_set():
+            waiting = isinstance(client, ssl.SSLSocket) and client.pending() > 0
+            ready = [client] if waiting else select.select([client, broker], [], [], 0.05)[0]
+            for end in [] if self._stalled.is_set() else ready:
+                data = end.recv(65536)
+                if not data:
+                    return
+                (broker if end is client else client).sendall(data)
+
+    def stall(self) -> None:
+        """Pass nothing any more, and close nothing."""
+        self._stalled.set()
+
+    def cut(self) -> None:
+        """Close every connection."""
+        for pair in self._pairs:
+            for end in pair:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._ended.set()
+        self.cut()
+        # An accept that waits is woken by a connection, on every system.
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        self._server.close()
+        for thread in self._threads:
+            thread.join(5)
+
+
+@pytest.fixture
+def relay() -> Iterator[Callable[..., Relay]]:
+    """Give a function that puts a relay before a broker."""
+    relays: list[Relay] = []
+
+    def start(broker: Broker, tls: ssl.SSLContext | None = None) -> Relay:
+        url = urlsplit(broker.url("amqp"))
+        relays.append(Relay(url.hostname or "127.0.0.1", url.port or 5672, tls))
+        return relays[-1]
+
+    yield start
+    for one in relays:
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with an authority (ca.pem), a server's certificate for localhost and a client's (each .pem and .key)."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+    openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=authority",
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.pem",
+    )
+    for name, host in (("server", "localhost"), ("client", "somebody")):
+        (folder / f"{name}.ext").write_text(f"subjectAltName=DNS:{host}\n", encoding="ascii")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        openssl(
+            "x509", "-req", "-days", "2", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-extfile", f"{name}.ext", "-out", f"{name}.pem",
+        )  # fmt: skip
+    return folder
 
 
 @pytest.fixture

@@ -1,0 +1,134 @@
+"""Local transactions through the coordinator, on the brokers that have them, and their refusal on RabbitMQ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
+from jmsapi_conformance.brokers import Broker
+
+Dial = Callable[..., Any]
+
+
+@pytest.fixture(params=["artemis", "classic"])
+def broker(request: pytest.FixtureRequest) -> Broker:
+    """Give each of the brokers that have transactions."""
+    found: Broker = request.getfixturevalue(request.param)
+    return found
+
+
+def consumer_of(line: Any, queue: Address) -> Any:
+    return line.provider.open_consumer(line.session(transacted=True), ConsumerSpec(queue)).result(10)
+
+
+def test_what_is_sent_in_a_transaction_is_seen_after_its_commit(broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(broker)
+    consumer = line.consumer(queue)
+    tx = line.begin()
+    for number in range(300):
+        line.post(queue, str(number), tx)
+    line.send(queue, "last", tx)
+    assert line.nothing_more(consumer)
+    line.end(tx)
+    assert [delivery.envelope.body for delivery in line.receive(consumer, 301)][-1] == "last"
+
+
+def test_what_is_rolled_back_was_never_sent_and_comes_again_with_a_count(broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(broker)
+    consumer = consumer_of(line, queue)
+    line.send(queue, "kept")
+    delivery = line.receive(consumer, accept=False)
+    tx = line.begin()
+    line.send(queue, "never", tx)
+    line.accept(delivery, tx)
+    line.end(tx, commit=False)
+    assert line.capabilities.rollback_returns
+    tx = line.begin()
+    [again] = line.receive(consumer, accept=False)
+    assert (again.envelope.body, again.delivery_count) == ("kept", 2)
+    line.accept([again], tx)
+    line.end(tx)
+    assert line.nothing_more(consumer)
+
+
+def test_acks_and_sends_of_many_messages_are_one_thing(broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(broker)
+    answers = Address(queue.kind, queue.name + ".answers")
+    for number in range(250):
+        line.post(queue, str(number))
+    consumer = consumer_of(line, queue)
+    tx = line.begin()
+    deliveries = line.receive(consumer, 250, accept=False)
+    for delivery in deliveries:
+        line.post(answers, delivery.envelope.body, tx)
+    line.accept(deliveries, tx)
+    line.end(tx)
+    assert line.nothing_more(consumer)
+    assert len(line.receive(line.consumer(answers), 250)) == 250
+
+
+def test_transactions_of_two_sessions_do_not_touch_each_other(broker: Broker, dial: Dial, queue: Address) -> None:
+    line, other = dial(broker), dial(broker)
+    one, two = line.begin(), other.begin()
+    line.send(queue, "one", one)
+    other.send(queue, "two", two)
+    line.end(one, commit=False)
+    other.end(two)
+    consumer = line.consumer(queue)
+    assert line.receive(consumer)[0].envelope.body == "two"
+    assert line.nothing_more(consumer)
+
+
+def test_a_transaction_whose_session_is_closed_is_rolled_back(broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(broker)
+    session = line.provider.open_session(transacted=True).result(10)
+    tx = line.provider.begin(session).result(10)
+    line.send(queue, "never", tx)
+    line.provider.release(session).result(10)
+    with pytest.raises(ProviderError) as ended:
+        line.provider.end(tx, commit=True).result(10)
+    assert ended.value.kind is ErrorKind.ROLLED_BACK
+    assert line.nothing_more(line.consumer(queue))
+
+
+def test_a_commit_whose_answer_is_lost_is_in_doubt(
+    broker: Broker, dial: Dial, queue: Address, relay: Callable[..., Any], until: Callable[[Callable[[], bool]], None]
+) -> None:
+    between = relay(broker)
+    line = dial(f"amqp://127.0.0.1:{between.port}", user=broker.user, password=broker.password)
+    tx = line.begin()
+    line.send(queue, "x", tx)
+    between.stall()
+    answer = line.provider.end(tx, commit=True)
+    links = line.wire._connection.links
+    until(lambda: any(getattr(link, "unanswered", None) for link in list(links.values())))  # the commit is on its way
+    between.cut()
+    with pytest.raises(ProviderError) as doubt:
+        answer.result(10)
+    assert doubt.value.kind is ErrorKind.IN_DOUBT
+
+
+def test_the_broker_may_refuse_a_commit(artemis: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(artemis)
+    line.send(queue, "first", properties={"_AMQ_DUPL_ID": queue.name})
+    tx = line.begin()
+    line.send(queue, "again", tx, properties={"_AMQ_DUPL_ID": queue.name})
+    with pytest.raises(ProviderError) as refused:
+        line.end(tx)
+    assert refused.value.kind is ErrorKind.ROLLED_BACK
+    consumer = line.consumer(queue)
+    assert line.receive(consumer)[0].envelope.body == "first"
+    assert line.nothing_more(consumer)
+
+
+def test_rabbitmq_has_none_and_says_so(rabbitmq: Broker, dial: Dial) -> None:
+    line = dial(rabbitmq)
+    assert not line.capabilities.transactions
+    assert line.capabilities.transactions.emulate == "tx"
+    session = line.wire.open_session(transacted=True).result(10)
+    with pytest.raises(ProviderError) as refused:
+        line.wire.begin(session).result(10)
+    assert refused.value.kind is ErrorKind.UNSUPPORTED
