@@ -13,6 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, Generic, TypeVar
 
+import pytest
+
 from jmsapi import (
     Destination,
     JMSConsumer,
@@ -22,6 +24,8 @@ from jmsapi import (
     Session,
     TextMessage,
 )
+from jmsapi.spi import Level
+from jmsapi_conformance.backend import Backend
 
 __all__ = [
     "PATIENCE_MS",
@@ -43,6 +47,7 @@ __all__ = [
     "receive_text",
     "receive_texts",
     "send_texts",
+    "skip_unless_native",
     "text_of",
 ]
 
@@ -114,6 +119,18 @@ def expect_nothing_for(consumer: MessageConsumer | JMSConsumer, ms: float = QUIE
     """See that nothing comes for a while; for where a marker cannot pass either, such as a stopped connection."""
     message = consumer.receive(ms)
     assert message is None, f"nothing was expected, yet {message!r} came"
+
+
+def skip_unless_native(backend: Backend, quality: str) -> None:
+    """Leave a test whose quality this library supplies by itself, where only a broker can keep it: in a crash, among strangers.
+
+    Args:
+        backend: Whose.
+        quality: By its name in ``Capabilities``; NONE is the business of ``needs``.
+    """
+    support = backend.capabilities.of(quality)
+    if support.level is Level.EMULATED:
+        pytest.skip(f"{quality}: {support.note}")
 
 
 def eventually(condition: Callable[[], object], what: str, timeout_ms: float = PATIENCE_MS) -> None:

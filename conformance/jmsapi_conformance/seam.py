@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import jmsapi
-from jmsapi import Connection, ConnectionFactory
+from jmsapi import Connection, ConnectionFactory, JMSContext
 from jmsapi.spi import (
     Capabilities,
     Clock,
@@ -42,19 +42,6 @@ _LOST: Final = ProviderError(ErrorKind.CONNECTION, "the link was broken by a tes
 _numbers = itertools.count(1)
 
 
-def _installed() -> dict[str, ProviderEntry]:
-    entries: list[ProviderEntry] = []
-    for point in entry_points(group="jmsapi.providers"):
-        # One that cannot be loaded is reported by whoever asks for its scheme.
-        with contextlib.suppress(Exception):
-            entries.append(point.load())
-    return {scheme: entry for entry in entries for scheme in entry.schemes}
-
-
-# Now and not later: a package whose entry is called like one of its modules has the module in its place once that is imported.
-_ENTRIES: Final = _installed()
-
-
 class Seam:
     """Makes connections of a backend and holds their providers by the hand.
 
@@ -64,14 +51,14 @@ class Seam:
 
     def __init__(self, backend: Backend) -> None:
         scheme, separator, rest = backend.url.partition("://")
-        self._entry = _Entry(_ENTRIES[scheme], scheme, f"seam{next(_numbers)}-{scheme}", self)
+        self._entry = _Entry(_installed(scheme), scheme, f"seam{next(_numbers)}-{scheme}", self)
         self._url = f"{self._entry.schemes[0]}{separator}{rest}"
         self._guard = threading.Lock()
         self._holding = False
         self._refused: Callable[[int], bool] | None = None
         self._answers = 0
         self._held: list[tuple[_Held, SendResult]] = []
-        self._made: list[Connection] = []
+        self._made: list[Connection | JMSContext] = []
         self.providers: list[_Held] = []
         """One for each connection, in the order of making."""
         self.calls: list[str] = []
@@ -87,6 +74,12 @@ class Seam:
         made = self.factory(**options).create_connection()
         self._made.append(made)
         made.start()
+        return made
+
+    def context(self, session_mode: int = JMSContext.AUTO_ACKNOWLEDGE, **options: object) -> JMSContext:
+        """Return a new context with a connection of its own that is closed after the test."""
+        made = self.factory(**options).create_context(session_mode)
+        self._made.append(made)
         return made
 
     def hold(self) -> None:
@@ -180,7 +173,8 @@ class _Entry:
         inner = self._entry.create(options.model_copy(update={"scheme": self._scheme}), clock)
         held = _Held(inner, self._seam)
         self._seam.providers.append(held)
-        return held
+        # It has the calls by name, which no type checker sees.
+        return cast("Provider", held)
 
 
 class _Held:
@@ -248,3 +242,13 @@ class _Held:
     def on_resumed(self) -> None:
         """Pass on."""
         self.up.on_resumed()
+
+
+def _installed(scheme: str) -> ProviderEntry:
+    for point in entry_points(group="jmsapi.providers"):
+        # One that cannot be loaded is reported by whoever asks for its scheme.
+        with contextlib.suppress(ImportError):
+            entry: ProviderEntry = point.load()
+            if scheme in entry.schemes:
+                return entry
+    raise LookupError(f"no installed provider has the scheme {scheme!r}")

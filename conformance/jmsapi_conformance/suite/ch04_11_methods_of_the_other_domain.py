@@ -50,108 +50,93 @@ def topic_session(factory: ConnectionFactory) -> Iterator[TopicSession]:
         yield connection.create_topic_session(False, Session.AUTO_ACKNOWLEDGE)
 
 
+OF_A_QUEUE_CONNECTION: dict[str, OnConnection] = {
+    "durable": lambda connection, topic, pool: connection.create_durable_connection_consumer(topic, "name", None, pool, 1),
+    "shared": lambda connection, topic, pool: connection.create_shared_connection_consumer(topic, "name", None, pool, 1),
+    "shared durable": lambda connection, topic, pool: connection.create_shared_durable_connection_consumer(
+        topic, "name", None, pool, 1
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    "call",
+    "kind",
     [
-        pytest.param(
-            lambda connection, topic, pool: connection.create_durable_connection_consumer(topic, "name", None, pool, 1),
-            marks=requirement("4.11-1"),
-            id="create_durable_connection_consumer",
-        ),
-        pytest.param(
-            lambda connection, topic, pool: connection.create_shared_durable_connection_consumer(topic, "name", None, pool, 1),
-            marks=requirement("4.11-2"),
-            id="create_shared_durable_connection_consumer",
-        ),
-        pytest.param(
-            lambda connection, topic, pool: connection.create_shared_connection_consumer(topic, "name", None, pool, 1),
-            marks=requirement("4.11-3"),
-            id="create_shared_connection_consumer",
-        ),
+        pytest.param("durable", marks=requirement("4.11-1")),
+        pytest.param("shared durable", marks=requirement("4.11-2")),
+        pytest.param("shared", marks=requirement("4.11-3")),
     ],
 )
 def test_a_queue_connection_has_no_connection_consumers_of_topics(
-    queue_connection: QueueConnection, topic: Topic, call: OnConnection
+    queue_connection: QueueConnection, topic: Topic, kind: str
 ) -> None:
     with pytest.raises(IllegalStateException):
-        call(queue_connection, topic, Pool())
+        OF_A_QUEUE_CONNECTION[kind](queue_connection, topic, Pool())
+
+
+OF_A_QUEUE_SESSION: dict[str, list[OnQueueSession]] = {
+    "create_durable_subscriber": [
+        lambda session, topic: session.create_durable_subscriber(topic, "name"),
+        lambda session, topic: session.create_durable_subscriber(topic, "name", "a = 1", True),
+    ],
+    "create_durable_consumer": [
+        lambda session, topic: session.create_durable_consumer(topic, "name"),
+        lambda session, topic: session.create_durable_consumer(topic, "name", "a = 1", True),
+    ],
+    "create_shared_consumer": [
+        lambda session, topic: session.create_shared_consumer(topic, "name"),
+        lambda session, topic: session.create_shared_consumer(topic, "name", "a = 1"),
+    ],
+    "create_shared_durable_consumer": [
+        lambda session, topic: session.create_shared_durable_consumer(topic, "name"),
+        lambda session, topic: session.create_shared_durable_consumer(topic, "name", "a = 1"),
+    ],
+    "create_temporary_topic": [lambda session, topic: session.create_temporary_topic()],
+    "create_topic": [lambda session, topic: session.create_topic("name")],
+    "unsubscribe": [lambda session, topic: session.unsubscribe("name")],
+}
 
 
 @pytest.mark.parametrize(
-    "calls",
+    "method",
     [
-        pytest.param(
-            [
-                lambda session, topic: session.create_durable_subscriber(topic, "name"),
-                lambda session, topic: session.create_durable_subscriber(topic, "name", "a = 1", True),
-            ],
-            marks=requirement("4.11-4"),
-            id="create_durable_subscriber",
-        ),
-        pytest.param(
-            [
-                lambda session, topic: session.create_durable_consumer(topic, "name"),
-                lambda session, topic: session.create_durable_consumer(topic, "name", "a = 1", True),
-            ],
-            marks=requirement("4.11-5"),
-            id="create_durable_consumer",
-        ),
-        pytest.param(
-            [
-                lambda session, topic: session.create_shared_consumer(topic, "name"),
-                lambda session, topic: session.create_shared_consumer(topic, "name", "a = 1"),
-            ],
-            marks=requirement("4.11-6"),
-            id="create_shared_consumer",
-        ),
-        pytest.param(
-            [
-                lambda session, topic: session.create_shared_durable_consumer(topic, "name"),
-                lambda session, topic: session.create_shared_durable_consumer(topic, "name", "a = 1"),
-            ],
-            marks=requirement("4.11-7"),
-            id="create_shared_durable_consumer",
-        ),
-        pytest.param(
-            [lambda session, topic: session.create_temporary_topic()],
-            marks=requirement("4.11-8"),
-            id="create_temporary_topic",
-        ),
-        pytest.param([lambda session, topic: session.create_topic("name")], marks=requirement("4.11-9"), id="create_topic"),
-        pytest.param([lambda session, topic: session.unsubscribe("name")], marks=requirement("4.11-10"), id="unsubscribe"),
+        pytest.param("create_durable_subscriber", marks=requirement("4.11-4")),
+        pytest.param("create_durable_consumer", marks=requirement("4.11-5")),
+        pytest.param("create_shared_consumer", marks=requirement("4.11-6")),
+        pytest.param("create_shared_durable_consumer", marks=requirement("4.11-7")),
+        pytest.param("create_temporary_topic", marks=requirement("4.11-8")),
+        pytest.param("create_topic", marks=requirement("4.11-9")),
+        pytest.param("unsubscribe", marks=requirement("4.11-10")),
     ],
 )
-def test_a_queue_session_has_nothing_of_topics(
-    queue_connection: QueueConnection, topic: Topic, calls: list[OnQueueSession]
-) -> None:
+def test_a_queue_session_has_nothing_of_topics(queue_connection: QueueConnection, topic: Topic, method: str) -> None:
     session = queue_connection.create_queue_session(False, Session.AUTO_ACKNOWLEDGE)
-    for call in calls:
+    for call in OF_A_QUEUE_SESSION[method]:
         with pytest.raises(IllegalStateException):
             call(session, topic)
     assert session.create_message() is not None
 
 
+OF_A_TOPIC_SESSION: dict[str, list[OnTopicSession]] = {
+    "create_browser": [
+        lambda session, queue: session.create_browser(queue),
+        lambda session, queue: session.create_browser(queue, "a = 1"),
+    ],
+    "create_queue": [lambda session, queue: session.create_queue("name")],
+    "create_temporary_queue": [lambda session, queue: session.create_temporary_queue()],
+}
+
+
 @pytest.mark.parametrize(
-    "calls",
+    "method",
     [
-        pytest.param(
-            [
-                lambda session, queue: session.create_browser(queue),
-                lambda session, queue: session.create_browser(queue, "a = 1"),
-            ],
-            marks=requirement("4.11-11"),
-            id="create_browser",
-        ),
-        pytest.param([lambda session, queue: session.create_queue("name")], marks=requirement("4.11-12"), id="create_queue"),
-        pytest.param(
-            [lambda session, queue: session.create_temporary_queue()],
-            marks=requirement("4.11-13"),
-            id="create_temporary_queue",
-        ),
+        pytest.param("create_browser", marks=requirement("4.11-11")),
+        pytest.param("create_queue", marks=requirement("4.11-12")),
+        pytest.param("create_temporary_queue", marks=requirement("4.11-13")),
     ],
 )
-def test_a_topic_session_has_nothing_of_queues(topic_session: TopicSession, queue: Queue, calls: list[OnTopicSession]) -> None:
-    for call in calls:
+def test_a_topic_session_has_nothing_of_queues(topic_session: TopicSession, queue: Queue, method: str) -> None:
+    for call in OF_A_TOPIC_SESSION[method]:
         with pytest.raises(IllegalStateException):
             call(topic_session, queue)
     assert topic_session.create_message() is not None

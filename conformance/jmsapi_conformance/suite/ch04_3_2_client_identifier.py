@@ -67,12 +67,15 @@ def test_a_client_id_of_the_factory_cannot_be_replaced(backend: Backend, names: 
         assert context.client_id == client_id
 
 
+USES_OF_A_CONNECTION: dict[str, Callable[[Connection], object]] = {
+    "create_session": lambda connection: connection.create_session(),
+    "start": lambda connection: connection.start(),
+    "stop": lambda connection: connection.stop(),
+}
+
+
 @requirement("4.3.2-4")
-@pytest.mark.parametrize(
-    "use",
-    [lambda connection: connection.create_session(), lambda connection: connection.start(), lambda connection: connection.stop()],
-    ids=["create_session", "start", "stop"],
-)
+@pytest.mark.parametrize("use", USES_OF_A_CONNECTION.values(), ids=USES_OF_A_CONNECTION)
 def test_a_connection_in_use_takes_no_client_id(connect: Connect, names: Names, use: Callable[[Connection], object]) -> None:
     connection = connect(started=False)
     use(connection)
@@ -81,18 +84,17 @@ def test_a_connection_in_use_takes_no_client_id(connect: Connect, names: Names, 
     assert connection.client_id is None
 
 
+USES_OF_A_CONTEXT: dict[str, Callable[[JMSContext], object]] = {
+    "create_producer": lambda context: context.create_producer(),
+    "create_message": lambda context: context.create_message(),
+    "create_context": lambda context: context.create_context(JMSContext.AUTO_ACKNOWLEDGE).close(),
+    "start": lambda context: context.start(),
+    "stop": lambda context: context.stop(),
+}
+
+
 @requirement("4.3.2-4")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda context: context.create_producer(),
-        lambda context: context.create_message(),
-        lambda context: context.create_context(JMSContext.AUTO_ACKNOWLEDGE).close(),
-        lambda context: context.start(),
-        lambda context: context.stop(),
-    ],
-    ids=["create_producer", "create_message", "create_context", "start", "stop"],
-)
+@pytest.mark.parametrize("use", USES_OF_A_CONTEXT.values(), ids=USES_OF_A_CONTEXT)
 def test_a_context_in_use_takes_no_client_id(context: JMSContext, names: Names, use: Callable[[JMSContext], object]) -> None:
     use(context)
     with pytest.raises(IllegalStateRuntimeException):

@@ -79,32 +79,21 @@ def test_a_message_of_a_closed_connection_cannot_be_acknowledged(
         message.acknowledge()
 
 
+USES_OF_A_CONNECTION: dict[str, Callable[[Connection], object]] = {
+    "create_session": lambda connection: connection.create_session(),
+    "create_session transacted": lambda connection: connection.create_session(True, Session.SESSION_TRANSACTED),
+    "start": lambda connection: connection.start(),
+    "stop": lambda connection: connection.stop(),
+    "meta_data": lambda connection: connection.meta_data,
+    "client_id": lambda connection: connection.client_id,
+    "set client_id": lambda connection: setattr(connection, "client_id", "late"),
+    "exception_listener": lambda connection: connection.exception_listener,
+    "set exception_listener": lambda connection: setattr(connection, "exception_listener", Problems()),
+}
+
+
 @requirement("4.3.5-10")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda connection: connection.create_session(),
-        lambda connection: connection.create_session(True, Session.SESSION_TRANSACTED),
-        lambda connection: connection.start(),
-        lambda connection: connection.stop(),
-        lambda connection: connection.meta_data,
-        lambda connection: connection.client_id,
-        lambda connection: setattr(connection, "client_id", "late"),
-        lambda connection: connection.exception_listener,
-        lambda connection: setattr(connection, "exception_listener", Problems()),
-    ],
-    ids=[
-        "create_session",
-        "create_session transacted",
-        "start",
-        "stop",
-        "meta_data",
-        "client_id",
-        "set client_id",
-        "exception_listener",
-        "set exception_listener",
-    ],
-)
+@pytest.mark.parametrize("use", USES_OF_A_CONNECTION.values(), ids=USES_OF_A_CONNECTION)
 def test_a_closed_connection_cannot_be_used(factory: ConnectionFactory, use: Callable[[Connection], object]) -> None:
     connection = factory.create_connection()
     connection.close()
@@ -113,31 +102,26 @@ def test_a_closed_connection_cannot_be_used(factory: ConnectionFactory, use: Cal
     connection.close()
 
 
+USES_OF_A_SESSION: dict[str, Callable[[Session, Queue], object]] = {
+    "create_text_message": lambda session, queue: session.create_text_message("text"),
+    "create_consumer": lambda session, queue: session.create_consumer(queue),
+    "create_producer": lambda session, queue: session.create_producer(queue),
+    "create_browser": lambda session, queue: session.create_browser(queue),
+    "create_queue": lambda session, queue: session.create_queue("name"),
+    "create_topic": lambda session, queue: session.create_topic("name"),
+    "create_temporary_queue": lambda session, queue: session.create_temporary_queue(),
+    "create_temporary_topic": lambda session, queue: session.create_temporary_topic(),
+    "unsubscribe": lambda session, queue: session.unsubscribe("name"),
+    "commit": lambda session, queue: session.commit(),
+    "rollback": lambda session, queue: session.rollback(),
+    "recover": lambda session, queue: session.recover(),
+    "transacted": lambda session, queue: session.transacted,
+    "acknowledge_mode": lambda session, queue: session.acknowledge_mode,
+}
+
+
 @requirement("4.3.5-11")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda session, queue: session.create_text_message("text"),
-        lambda session, queue: session.create_consumer(queue),
-        lambda session, queue: session.create_producer(queue),
-        lambda session, queue: session.create_browser(queue),
-        lambda session, queue: session.create_queue("name"),
-        lambda session, queue: session.create_topic("name"),
-        lambda session, queue: session.create_temporary_queue(),
-        lambda session, queue: session.create_temporary_topic(),
-        lambda session, queue: session.unsubscribe("name"),
-        lambda session, queue: session.commit(),
-        lambda session, queue: session.rollback(),
-        lambda session, queue: session.recover(),
-        lambda session, queue: session.transacted,
-        lambda session, queue: session.acknowledge_mode,
-    ],
-    ids=[
-        *("create_text_message", "create_consumer", "create_producer", "create_browser", "create_queue", "create_topic"),
-        *("create_temporary_queue", "create_temporary_topic", "unsubscribe", "commit", "rollback", "recover"),
-        *("transacted", "acknowledge_mode"),
-    ],
-)
+@pytest.mark.parametrize("use", USES_OF_A_SESSION.values(), ids=USES_OF_A_SESSION)
 def test_a_session_of_a_closed_connection_cannot_be_used(
     connect: Connect, queue: Queue, use: Callable[[Session, Queue], object]
 ) -> None:
@@ -149,19 +133,18 @@ def test_a_session_of_a_closed_connection_cannot_be_used(
     session.close()
 
 
+USES_OF_A_CONSUMER: dict[str, Callable[[MessageConsumer], object]] = {
+    "receive": lambda consumer: consumer.receive(),
+    "receive timeout": lambda consumer: consumer.receive(100),
+    "receive_no_wait": lambda consumer: consumer.receive_no_wait(),
+    "message_selector": lambda consumer: consumer.message_selector,
+    "message_listener": lambda consumer: consumer.message_listener,
+    "set message_listener": lambda consumer: setattr(consumer, "message_listener", Recorder()),
+}
+
+
 @requirement("4.3.5-11")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda consumer: consumer.receive(),
-        lambda consumer: consumer.receive(100),
-        lambda consumer: consumer.receive_no_wait(),
-        lambda consumer: consumer.message_selector,
-        lambda consumer: consumer.message_listener,
-        lambda consumer: setattr(consumer, "message_listener", Recorder()),
-    ],
-    ids=["receive", "receive timeout", "receive_no_wait", "message_selector", "message_listener", "set message_listener"],
-)
+@pytest.mark.parametrize("use", USES_OF_A_CONSUMER.values(), ids=USES_OF_A_CONSUMER)
 def test_a_consumer_of_a_closed_connection_cannot_be_used(
     connect: Connect, queue: Queue, use: Callable[[MessageConsumer], object]
 ) -> None:
@@ -172,24 +155,20 @@ def test_a_consumer_of_a_closed_connection_cannot_be_used(
         use(consumer)
 
 
+USES_OF_A_PRODUCER: dict[str, Callable[[MessageProducer, Message], object]] = {
+    "send": lambda producer, message: producer.send(message),
+    "destination": lambda producer, message: producer.destination,
+    "priority": lambda producer, message: producer.priority,
+    "set priority": lambda producer, message: setattr(producer, "priority", 5),
+    "set delivery_mode": lambda producer, message: setattr(producer, "delivery_mode", 1),
+    "set time_to_live": lambda producer, message: setattr(producer, "time_to_live", 1),
+    "set disable_message_id": lambda producer, message: setattr(producer, "disable_message_id", True),
+    "set disable_message_timestamp": lambda producer, message: setattr(producer, "disable_message_timestamp", True),
+}
+
+
 @requirement("4.3.5-11")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda producer, message: producer.send(message),
-        lambda producer, message: producer.destination,
-        lambda producer, message: producer.priority,
-        lambda producer, message: setattr(producer, "priority", 5),
-        lambda producer, message: setattr(producer, "delivery_mode", 1),
-        lambda producer, message: setattr(producer, "time_to_live", 1),
-        lambda producer, message: setattr(producer, "disable_message_id", True),
-        lambda producer, message: setattr(producer, "disable_message_timestamp", True),
-    ],
-    ids=[
-        *("send", "destination", "priority", "set priority", "set delivery_mode", "set time_to_live"),
-        *("set disable_message_id", "set disable_message_timestamp"),
-    ],
-)
+@pytest.mark.parametrize("use", USES_OF_A_PRODUCER.values(), ids=USES_OF_A_PRODUCER)
 def test_a_producer_of_a_closed_connection_cannot_be_used(
     connect: Connect, session: Session, queue: Queue, use: Callable[[MessageProducer, Message], object]
 ) -> None:

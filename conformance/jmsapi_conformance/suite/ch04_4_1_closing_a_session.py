@@ -166,26 +166,22 @@ def test_closing_a_client_acknowledge_session_does_not_acknowledge(
     assert [text_of(message) for message in receive_all(again, 3)] == ["1", "2", "3"]
 
 
+USES: dict[str, Callable[[Session, Queue], object]] = {
+    "create_message": lambda session, queue: session.create_message(),
+    "create_producer": lambda session, queue: session.create_producer(queue),
+    "create_consumer": lambda session, queue: session.create_consumer(queue),
+    "create_queue": lambda session, queue: session.create_queue("name"),
+    "commit": lambda session, queue: session.commit(),
+    "rollback": lambda session, queue: session.rollback(),
+    "recover": lambda session, queue: session.recover(),
+    "transacted": lambda session, queue: session.transacted,
+    "acknowledge_mode": lambda session, queue: session.acknowledge_mode,
+    "message_listener": lambda session, queue: session.message_listener,
+}
+
+
 @requirement("4.4.1-9")
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda session, queue: session.create_message(),
-        lambda session, queue: session.create_producer(queue),
-        lambda session, queue: session.create_consumer(queue),
-        lambda session, queue: session.create_queue("name"),
-        lambda session, queue: session.commit(),
-        lambda session, queue: session.rollback(),
-        lambda session, queue: session.recover(),
-        lambda session, queue: session.transacted,
-        lambda session, queue: session.acknowledge_mode,
-        lambda session, queue: session.message_listener,
-    ],
-    ids=[
-        *("create_message", "create_producer", "create_consumer", "create_queue", "commit", "rollback", "recover"),
-        *("transacted", "acknowledge_mode", "message_listener"),
-    ],
-)
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_closed_session_cannot_be_used(session: Session, queue: Queue, use: Callable[[Session, Queue], object]) -> None:
     session.close()
     with pytest.raises(IllegalStateException):

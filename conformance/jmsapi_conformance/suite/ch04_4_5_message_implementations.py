@@ -128,4 +128,6 @@ def body_of(message: Message) -> object:
     if isinstance(message, StreamMessage):
         message.reset()
         return message.read_string()
-    return message.get_body(dict if isinstance(message, MapMessage) else bytes if isinstance(message, BytesMessage) else object)
+    if isinstance(message, MapMessage):
+        return {name: message.get_object(name) for name in message.map_names}
+    return message.get_body(bytes if isinstance(message, BytesMessage) else object)

@@ -85,13 +85,13 @@ def test_commit_and_rollback_wait_for_sends_and_their_listeners(
         seam.let_go()
         finish(ending)
     else:
-        with seam.factory().create_context(JMSContext.SESSION_TRANSACTED) as context:
-            sender = context.create_producer().set_async(completions)
-            for number in range(50):
-                sender.send(queue, str(number))
-            ending = must_wait(getattr(context, end))
-            seam.let_go()
-            finish(ending)
+        context = seam.context(JMSContext.SESSION_TRANSACTED)
+        sender = context.create_producer().set_async(completions)
+        for number in range(50):
+            sender.send(queue, str(number))
+        ending = must_wait(getattr(context, end))
+        seam.let_go()
+        finish(ending)
     assert len(completions.completed) == 50
     assert completions.failed == []
     if end == "commit":
@@ -184,7 +184,7 @@ class Sender:
         self._connection: Connection = seam.connect()
         self._session = self._connection.create_session()
         self._producer = self._session.create_producer(queue)
-        self._context = seam.factory().create_context()
+        self._context = seam.context()
         self._of_context = self._context.create_producer()
         self._sent = 0
 
