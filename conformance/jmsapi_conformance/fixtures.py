@@ -93,11 +93,11 @@ class Names:
 
 
 class Connect:
-    """Makes connections that are closed after the test."""
+    """Makes connections and contexts that are closed after the test."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._made: list[Connection] = []
+        self._made: list[Connection | JMSContext] = []
 
     def __call__(self, *, client_id: str | None = None, started: bool = True, **options: object) -> Connection:
         """Return a new connection.
@@ -113,6 +113,22 @@ class Connect:
             made.client_id = client_id
         if started:
             made.start()
+        return made
+
+    def context(
+        self, *, client_id: str | None = None, session_mode: int = JMSContext.AUTO_ACKNOWLEDGE, **options: object
+    ) -> JMSContext:
+        """Return a new context with a connection of its own.
+
+        Args:
+            client_id: Set on the context, not on the factory.
+            session_mode: One of the four modes.
+            options: For ``jmsapi.connection_factory``.
+        """
+        made = self._backend.factory(**options).create_context(session_mode=session_mode)
+        self._made.append(made)
+        if client_id is not None:
+            made.client_id = client_id
         return made
 
     def close(self) -> None:

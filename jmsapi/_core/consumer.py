@@ -34,12 +34,13 @@ class ConsumerImpl(MessageConsumer):
     Args:
         session: Its session.
         spec: What it asks of the provider.
+        before: A closed consumer of the same session and spec that the provider still knows; this one goes on in its place.
     """
 
-    def __init__(self, session: SessionImpl, spec: ConsumerSpec) -> None:
+    def __init__(self, session: SessionImpl, spec: ConsumerSpec, before: ConsumerImpl | None = None) -> None:
         self.session = session
         self.spec = spec
-        self.inbox = Inbox()
+        self.inbox: Inbox = Inbox() if before is None else before.inbox
         self.listener: Listener | None = None
         self.in_line = False
         self.receiving = 0
@@ -53,8 +54,12 @@ class ConsumerImpl(MessageConsumer):
         """Messages the provider may still deliver. Guarded by the session's lock."""
         window = self._link.capabilities.unsettled_window
         self._enlist_at = max(1, min(window, spec.prefetch) // 2) if window and session.mode == TRANSACTED else None
-        self.handle: Handle = self._link.call(
-            lambda: self._link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}"
+        self.handle: Handle = (
+            self._link.call(
+                lambda: self._link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}"
+            )
+            if before is None
+            else before.handle
         )
         self._settle = self._link.provider.settle
         self._link.attach(self.handle, self)
@@ -63,6 +68,11 @@ class ConsumerImpl(MessageConsumer):
         """Let messages come. After the session knows this consumer."""
         if self._prefetch:
             self._top_up()
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether no other consumer can have its messages: it is that of an unshared durable subscription."""
+        return self.spec.durable and not self.spec.shared
 
     # ---- from the provider ----------------------------------------------------------------------------------------
     def arrive(self, deliveries: Sequence[Delivery]) -> None:

@@ -35,8 +35,10 @@ from jmsapi.errors import (
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, MessageKind
 
 if TYPE_CHECKING:
+    import threading
+
     from jmsapi._core.connection import ConnectionImpl
-    from jmsapi._core.ledger import Inbox
+    from jmsapi._core.ledger import Inbox, Ledger
     from jmsapi._core.link import Link
     from jmsapi._core.message import MessageImpl
     from jmsapi._core.session import SessionImpl
@@ -74,6 +76,8 @@ class Creators(Session):
     link: Link
     handle: Handle
     mode: int
+    lock: threading.Lock
+    ledger: Ledger
     consumers: dict[Inbox, ConsumerImpl]
     producers: dict[ProducerImpl, None]
     browsers: dict[BrowserImpl, None]
@@ -328,7 +332,19 @@ class Creators(Session):
             deferred_acks=self.mode in (TRANSACTED, CLIENT),
             origin=self.link.origin,
         )
-        consumer = kind(self._whole, spec)
+        consumer = kind(self._whole, spec, self._left_over(spec))
         self.consumers[consumer.inbox] = consumer
         consumer.open()
         return consumer
+
+    def _left_over(self, spec: ConsumerSpec) -> ConsumerImpl | None:
+        """Return a closed consumer with an unshared durable subscription of this spec whose messages are not all settled.
+
+        The provider knows it until they are (contract, rule 4), so it would refuse a second one. Its inbox is open again.
+        """
+        with self.lock:
+            for inbox, consumer in self.consumers.items():
+                if inbox.closed and consumer.exclusive and consumer.spec == spec and consumer.cause is None:
+                    self.ledger.reopen(inbox)
+                    return consumer
+        return None

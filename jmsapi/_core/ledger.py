@@ -61,12 +61,14 @@ class Entry:
 class Inbox:
     """What one consumer has received: entries waiting, and how many are delivered and not yet settled at the provider."""
 
-    __slots__ = ("buffer", "closed", "unsettled")
+    __slots__ = ("buffer", "closed", "kept", "unsettled")
 
     def __init__(self) -> None:
         self.buffer: deque[Entry] = deque()
         self.unsettled = 0
         self.closed = False
+        self.kept = False
+        """Closed, yet it keeps what waits, for the next consumer of its subscription."""
 
     @property
     def idle(self) -> bool:
@@ -107,7 +109,7 @@ class Ledger:
     # ---- arriving -------------------------------------------------------------------------------------------------
     def file(self, inbox: Inbox, deliveries: Sequence[Delivery]) -> None:
         """Buffer what came. What comes for a closed inbox goes back when its consumer is released."""
-        if not inbox.closed:
+        if not inbox.closed or inbox.kept:
             inbox.buffer.extend([Entry(inbox, delivery) for delivery in deliveries])
 
     # ---- handing out ----------------------------------------------------------------------------------------------
@@ -243,12 +245,23 @@ class Ledger:
         return plan
 
     # ---- closing --------------------------------------------------------------------------------------------------
-    def close_inbox(self, inbox: Inbox) -> Plan:
-        """Close one consumer: what waits is released; what it delivered keeps its state (4.5.3-3)."""
+    def close_inbox(self, inbox: Inbox, *, keep: bool = False) -> Plan:
+        """Close one consumer: what waits is released; what it delivered keeps its state (4.5.3-3).
+
+        Args:
+            inbox: The consumer's.
+            keep: Nobody else can have what waits: as long as something is unsettled it stays here, for ``reopen``.
+        """
         plan = Plan()
         inbox.closed = True
-        self._release_buffer(inbox, plan)
+        inbox.kept = keep and inbox.unsettled > 0
+        if not inbox.kept:
+            self._release_buffer(inbox, plan)
         return plan
+
+    def reopen(self, inbox: Inbox) -> None:
+        """Let another consumer go on where a closed one stopped, with what waits and what is still unsettled."""
+        inbox.closed = inbox.kept = False
 
     def close(self, inboxes: Sequence[Inbox], *, broker_returns: bool = False) -> Plan:
         """Close the session: accept DUPS_OK's batch, release what waits, fail what was delivered.

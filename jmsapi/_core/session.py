@@ -165,8 +165,10 @@ class SessionImpl(Creators):
                 self.dispatcher.offer(consumer)
             if not self.flowing:
                 self.changed.notify_all()
-        for inbox in idle:
-            self.release(inbox)
+        released = [self.release(inbox) for inbox in idle]
+        for future in released:
+            if future is not None:
+                self._await_release(future)
         if self.link.options.max_unacknowledged is not None:
             for consumer in list(self.consumers.values()):
                 consumer.make_room()
@@ -179,11 +181,21 @@ class SessionImpl(Creators):
     def release(self, inbox: Inbox) -> Future[None] | None:
         """End a closed consumer at the provider: nothing of it is unsettled any more."""
         with self.lock:
-            consumer = self.consumers.pop(inbox, None)
-        if consumer is None:
-            return None
+            consumer = self.consumers.pop(inbox, None) if inbox.idle else None
+            if consumer is None:
+                return None
+            plan = self.ledger.close_inbox(inbox)
+        self.link.settle(plan.released, Outcome.RELEASED)
+        self.link.settle(plan.failed, Outcome.FAILED)
         self.link.detach(consumer.handle)
         return self.link.ask(lambda: self.link.provider.release(consumer.handle))
+
+    def _await_release(self, released: Future[None]) -> None:
+        # Whoever asks for the subscription next must find it free.
+        try:
+            self.link.wait(released, "close a consumer")
+        except JMSException as error:
+            _log.debug("%s: %s", self.name, error)
 
     # ---- transactions ---------------------------------------------------------------------------------------------
     def enlist(self) -> None:
@@ -310,7 +322,7 @@ class SessionImpl(Creators):
         consumer.stop_flow(deadline.remaining() or 0.0)
         with self.lock:
             self.listening.discard(consumer)
-            plan = self.ledger.close_inbox(consumer.inbox)
+            plan = self.ledger.close_inbox(consumer.inbox, keep=consumer.exclusive)
             idle = consumer.inbox.idle
         self.carry_out(plan)
         if idle:
