@@ -12,6 +12,7 @@ from jmsapi_conformance.kit import (
     eventually,
     expect_nothing,
     finish,
+    in_thread,
     must_wait,
     outcome_of,
     receive,
@@ -29,6 +30,28 @@ def test_close_ends_a_pending_receive(session: Session, queue: Queue) -> None:
     pending = must_wait(session.create_consumer(queue).receive)
     session.close()
     assert finish(pending) is None
+
+
+@requirement("4.4.1-1", "4.4.1-2")
+def test_a_receive_at_the_moment_of_close_takes_its_message_or_leaves_it(
+    connection: Connection, queue: Queue, other_session: Session
+) -> None:
+    for turn in map(str, range(20)):
+        send_texts(other_session, queue, turn)
+        session = connection.create_session()
+        pending = in_thread(session.create_consumer(queue).receive)
+        session.close()
+        try:
+            taken = finish(pending)
+        except IllegalStateException:
+            # The call came when the session was closed already.
+            taken = None
+        if taken is None:
+            with other_session.create_consumer(queue) as consumer:
+                assert receive_text(consumer) == turn
+        else:
+            assert text_of(taken) == turn
+    expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
 @requirement("4.4.1-1", "4.4.1-2")
