@@ -18,7 +18,7 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, number
+from jmsapi_stomp.dialect import Dialect, group_of, number
 from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Artemis"]
@@ -111,34 +111,37 @@ class Artemis(Dialect):
                 return Address(kind, text[len(scheme) :])
         return Address(DestinationKind.QUEUE, text) if text else None
 
-    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
-        """Return routing type, mode, times and ids."""
-        headers: Headers = [
-            ("destination-type", "MULTICAST" if envelope.destination.kind.is_topic else "ANYCAST"),
-            ("persistent", "true" if envelope.delivery_mode == PERSISTENT else "false"),
-        ]
-        if envelope.message_id is not None:
-            headers.append(("NATIVE_MESSAGE_ID", envelope.message_id))
-            if self.options.artemis_dedup:
-                headers.append(("_AMQ_DUPL_ID", envelope.message_id))
-        if envelope.timestamp:
-            headers.append(("JMS_PY_time", str(envelope.timestamp)))
-        if envelope.expiration:
-            headers.append(("expires", str(envelope.expiration)))
-        if envelope.delivery_time > now_ms:
-            headers.append(("AMQ_SCHEDULED_TIME", str(envelope.delivery_time)))
-        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
-        if group is not None:
-            headers.append(("JMSXGroupID", str(group)))
-        if position is not None:
-            headers.append(("JMS_PY_gseq", str(position)))
-        return headers
+    def start_of_send(self, address: Address) -> str:
+        """Return the address and its routing type."""
+        routing = "MULTICAST" if address.kind.is_topic else "ANYCAST"
+        return f"{super().start_of_send(address)}destination-type:{routing}\n"
 
-    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+    def send_lines(self, envelope: Envelope, name: str | None, now_ms: int) -> str:
+        """Return mode, times and ids."""
+        lines = "persistent:true\n" if envelope.delivery_mode == PERSISTENT else "persistent:false\n"
+        if name is not None:
+            lines += f"NATIVE_MESSAGE_ID:{name}\n"
+            if self.options.artemis_dedup:
+                lines += f"_AMQ_DUPL_ID:{name}\n"
+        if envelope.timestamp:
+            lines += f"JMS_PY_time:{envelope.timestamp}\n"
+        if envelope.expiration:
+            lines += f"expires:{envelope.expiration}\n"
+        if envelope.delivery_time > now_ms:
+            lines += f"AMQ_SCHEDULED_TIME:{envelope.delivery_time}\n"
+        if envelope.properties:
+            group, position = group_of(envelope)
+            if group is not None:
+                lines += f"JMSXGroupID:{group}\n"
+            if position is not None:
+                lines += f"JMS_PY_gseq:{position}\n"
+        return lines
+
+    def body_lines(self, kind: MessageKind, body: bytes) -> str:
         """Return ``content-length`` only for bytes: with it Java sees a BytesMessage."""
-        if kind in (MessageKind.BYTES, MessageKind.OBJECT) or b"\0" in body:
-            return [("content-length", str(len(body)))]
-        return []
+        if kind is MessageKind.BYTES or kind is MessageKind.OBJECT or b"\0" in body:
+            return f"content-length:{len(body)}\n"
+        return ""
 
     def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
         """Return routing type, filter and durable name; consumers of one durable name share it."""

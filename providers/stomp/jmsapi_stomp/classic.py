@@ -19,7 +19,7 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, number
+from jmsapi_stomp.dialect import Dialect, group_of, number
 from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Classic"]
@@ -132,30 +132,28 @@ class Classic(Dialect):
             return self.read_address(headers.get("destination", "")) or subscribed
         return super().read_destination(headers, subscribed)
 
-    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+    def send_lines(self, envelope: Envelope, name: str | None, now_ms: int) -> str:
         """Return mode, times and group; the group once more for readers, who are not shown it."""
-        headers: Headers = []
-        if envelope.delivery_mode == PERSISTENT:
-            headers.append(("persistent", "true"))
+        lines = "persistent:true\n" if envelope.delivery_mode == PERSISTENT else ""
         if envelope.timestamp:
-            headers.append(("timestamp", str(envelope.timestamp)))
+            lines += f"timestamp:{envelope.timestamp}\n"
         if envelope.expiration:
-            headers.append(("expires", str(envelope.expiration)))
+            lines += f"expires:{envelope.expiration}\n"
         if envelope.delivery_time > now_ms:
-            headers.append(("AMQ_SCHEDULED_DELAY", str(envelope.delivery_time - now_ms)))
-        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
-        if group is not None:
-            headers += [("JMSXGroupID", str(group)), ("JMS_PY_group", str(group))]
-        if position is not None:
-            headers += [("JMSXGroupSeq", str(position)), ("JMS_PY_gseq", str(position))]
-        return headers
+            lines += f"AMQ_SCHEDULED_DELAY:{envelope.delivery_time - now_ms}\n"
+        if envelope.properties:
+            group, position = group_of(envelope)
+            if group is not None:
+                lines += f"JMSXGroupID:{group}\nJMS_PY_group:{group}\n"
+            if position is not None:
+                lines += f"JMSXGroupSeq:{position}\nJMS_PY_gseq:{position}\n"
+        return lines
 
-    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+    def body_lines(self, kind: MessageKind, body: bytes) -> str:
         """Return the length always, and for texts the mark that keeps them texts."""
-        length = ("content-length", str(len(body)))
-        if kind in (MessageKind.BYTES, MessageKind.OBJECT):
-            return [length]
-        return [("amq-msg-type", "text"), length]
+        if kind is MessageKind.BYTES or kind is MessageKind.OBJECT:
+            return f"content-length:{len(body)}\n"
+        return f"amq-msg-type:text\ncontent-length:{len(body)}\n"
 
     def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
         """Return filter and durable name, or the queue of a virtual topic for what is shared."""

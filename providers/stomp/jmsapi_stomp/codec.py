@@ -22,81 +22,79 @@ from jmsapi.spi import (
 )
 from jmsapi.values import Value
 from jmsapi_stomp.bodies import MAP_TYPE, STREAM_TYPE, read_body, write_body
-from jmsapi_stomp.dialect import Dialect, Headers, number
-from jmsapi_stomp.frames import Frame, header_lines
+from jmsapi_stomp.dialect import Dialect, number
+from jmsapi_stomp.frames import Frame, escape, header_lines
 from jmsapi_stomp.properties import encoded, read_properties, write_properties
 
 __all__ = ["StompEnvelope", "encode"]
 
 _KINDS: Final = {kind.name.capitalize(): kind for kind in MessageKind}
-_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
-_CONTENT: Final = {MessageKind.MAP: MAP_TYPE, MessageKind.STREAM: STREAM_TYPE}
+_TYPE_LINES: Final = {kind: f"JMS_PY_type:{name}\n" for name, kind in _KINDS.items()} | {
+    MessageKind.MAP: f"JMS_PY_type:Map\ncontent-type:{MAP_TYPE}\n",
+    MessageKind.STREAM: f"JMS_PY_type:Stream\ncontent-type:{STREAM_TYPE}\n",
+}
 _JAVA_OBJECT: Final = "application/x-java-serialized-object"
 
 
-def encode(
-    envelope: Envelope, dialect: Dialect, now_ms: int, origin: str, destination: str | None = None, more: Headers | None = None
-) -> bytes:
+def encode(envelope: Envelope, dialect: Dialect, now_ms: int, start: str) -> bytes:
     """Return the SEND frame for an envelope.
 
     Args:
         envelope: What to send.
         dialect: The broker's manners.
         now_ms: The time, for headers that are relative.
-        origin: Who sends, unless the envelope says it.
-        destination: The header, when it is not the dialect's own for the address.
-        more: Further headers.
+        start: The header lines that say where to and from whom.
     Raises:
         ProviderError: FORMAT; it cannot be encoded, or is larger than the broker takes.
     """
-    kind = envelope.kind
-    body = write_body(kind, envelope.body)
-    headers: Headers = [("destination", destination or dialect.destination(envelope.destination)), ("JMS_PY_type", _NAMES[kind])]
-    if envelope.message_id is not None:
-        headers.append(("JMS_PY_id", envelope.message_id))
-    headers += dialect.send_headers(envelope, now_ms)
-    headers.append(("priority", str(envelope.priority)))
-    headers.append(("JMS_PY_from", envelope.origin or origin))
+    kind, content = envelope.kind, envelope.body
+    body = write_body(kind, content)
+    name = None if envelope.message_id is None else escape(envelope.message_id)
+    text = f"SEND\n{start}{_TYPE_LINES[kind]}{dialect.send_lines(envelope, name, now_ms)}priority:{envelope.priority}\n"
+    if name is not None:
+        text += f"JMS_PY_id:{name}\n"
     correlation = envelope.correlation_id
-    if isinstance(correlation, bytes):
-        headers.append(("JMS_PY_corr", base64.b64encode(correlation).decode()))
-    elif correlation is not None:
-        headers.append(("correlation-id", correlation))
+    if correlation is not None:
+        text += _correlation(correlation)
     if envelope.jms_type is not None:
-        headers.append(("type", envelope.jms_type))
+        text += f"type:{escape(envelope.jms_type)}\n"
     if envelope.reply_to is not None:
-        headers += dialect.reply_to(envelope.reply_to)
+        text += header_lines(dialect.reply_to(envelope.reply_to))
     if envelope.delivery_time:
-        headers.append(("JMS_PY_due", str(envelope.delivery_time)))
-    if envelope.body is None and kind is not MessageKind.MESSAGE:
-        headers.append(("JMS_PY_null", "1"))
-    content = envelope.content_type or _JAVA_OBJECT if kind is MessageKind.OBJECT else _CONTENT.get(kind)
-    if content is not None:
-        headers.append(("content-type", content))
-    headers += dialect.body_headers(kind, body)
+        text += f"JMS_PY_due:{envelope.delivery_time}\n"
+    if content is None and kind is not MessageKind.MESSAGE:
+        text += "JMS_PY_null:1\n"
+    if kind is MessageKind.OBJECT:
+        text += f"content-type:{escape(envelope.content_type or _JAVA_OBJECT)}\n"
+    text += dialect.body_lines(kind, body)
     if envelope.properties:
-        headers += write_properties(envelope.properties)
-    if more is not None:
-        headers += more
-    lines = encoded(header_lines(headers), "a header")
-    if b"\0" in lines:
+        text += header_lines(write_properties(envelope.properties))
+    head = encoded(text, "a header")
+    if b"\0" in head:
         raise ProviderError(ErrorKind.FORMAT, "a header of the message has a NUL, which STOMP cannot carry")
-    _check_size(headers, len(lines) + len(body), dialect)
-    return b"SEND\n%b\n%b\0" % (lines, body)
+    _check_size(text, len(head) + len(body), dialect)
+    return b"%b\n%b\0" % (head, body)
 
 
-def _check_size(headers: Headers, size: int, dialect: Dialect) -> None:
+def _correlation(value: str | bytes) -> str:
+    if isinstance(value, bytes):
+        return f"JMS_PY_corr:{base64.b64encode(value).decode()}\n"
+    return f"correlation-id:{escape(value)}\n"
+
+
+def _check_size(text: str, size: int, dialect: Dialect) -> None:
     if size > dialect.max_frame:
-        text = f"the message takes {size} bytes on the wire, the broker at most {dialect.max_frame} (option max_frame)"
-        raise ProviderError(ErrorKind.FORMAT, text)
-    if dialect.header_limit is not None and len(headers) > dialect.header_limit - 5:
-        raise ProviderError(ErrorKind.FORMAT, f"the message has {len(headers)} headers, the broker takes {dialect.header_limit}")
+        words = f"the message takes {size} bytes on the wire, the broker at most {dialect.max_frame} (option max_frame)"
+        raise ProviderError(ErrorKind.FORMAT, words)
+    if dialect.header_limit is not None and text.count("\n") > dialect.header_limit - 5:
+        words = f"the message has {text.count(chr(10))} headers, the broker takes {dialect.header_limit}"
+        raise ProviderError(ErrorKind.FORMAT, words)
     limit = dialect.line_limit
-    if limit is not None and size > limit:
-        for name, value in headers:
-            if 4 * (len(name) + len(value)) > limit and len(encoded(header_lines([(name, value)]), name)) > limit:
-                text = f"the property or header {name} takes more than {limit} bytes, the broker's limit for one"
-                raise ProviderError(ErrorKind.FORMAT, text)
+    if limit is not None and 4 * len(text) > limit:
+        for line in text.split("\n"):
+            if 4 * len(line) > limit and len(line.encode()) + 1 > limit:
+                words = f"the header or property {line.partition(':')[0]} takes more than {limit} bytes, the broker's limit"
+                raise ProviderError(ErrorKind.FORMAT, words)
 
 
 class StompEnvelope:

@@ -265,11 +265,11 @@ class StompProvider:
             self._loop.post(self._answer, token, self._why_not())
             return
         try:
-            self._wiring.dialect.check(envelope.destination)
+            self._sending.send(envelope, tx if isinstance(tx, TxHandle) else None, token)
         except ProviderError as cause:
+            if cause.kind is ErrorKind.FORMAT:
+                raise
             self._loop.post(self._answer, token, cause)
-            return
-        self._sending.send(envelope, tx if isinstance(tx, TxHandle) else None, token)
 
     def _answer(self, token: object, cause: ProviderError) -> None:
         if self._events is not None:

@@ -17,11 +17,11 @@ from jmsapi.spi import (
     MessageKind,
     ProviderError,
 )
-from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.frames import Frame, escape
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.plans import Headers, Plan
 
-__all__ = ["Dialect", "Headers", "number"]
+__all__ = ["Dialect", "Headers", "group_of", "number"]
 
 _REDELIVERED: Final = b"\nredelivered:true"
 _ORIGINAL: Final = "JMS_PY_dest"
@@ -106,13 +106,23 @@ class Dialect(ABC):
 
     # sending
 
-    @abstractmethod
-    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
-        """Return what this broker wants beside the headers common to all."""
+    def start_of_send(self, address: Address) -> str:
+        """Return the header lines that say where a SEND goes."""
+        return f"destination:{escape(self.destination(address))}\n"
 
     @abstractmethod
-    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
-        """Return the headers that say what the body is."""
+    def send_lines(self, envelope: Envelope, name: str | None, now_ms: int) -> str:
+        """Return the header lines this broker wants beside those common to all.
+
+        Args:
+            envelope: What to send.
+            name: Its message id, escaped.
+            now_ms: The time.
+        """
+
+    @abstractmethod
+    def body_lines(self, kind: MessageKind, body: bytes) -> str:
+        """Return the header lines that say what the body is."""
 
     # receiving
 
@@ -190,17 +200,20 @@ class Dialect(ABC):
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the id of a message that another client sent."""
 
-    def reroute(self, envelope: Envelope, now_ms: int) -> tuple[str, Headers] | None:
-        """Return another destination and further headers for a send, when this broker needs them for a delay.
-
-        Raises:
-            ProviderError: UNSUPPORTED.
-        """
+    def reroute(self, envelope: Envelope, now_ms: int) -> str | None:
+        """Return another start of SEND, when this broker needs one for the message's delay."""
         return None
 
     def wants_receipt(self, envelope: Envelope) -> bool:
         """Return whether a send outside a transaction is to be confirmed."""
         return envelope.delivery_mode == PERSISTENT or self.options.sync == "all"
+
+
+def group_of(envelope: Envelope) -> tuple[str | None, str | None]:
+    """Return JMSXGroupID, escaped, and JMSXGroupSeq of a message to be sent."""
+    properties = envelope.properties
+    group, position = properties.get("JMSXGroupID"), properties.get("JMSXGroupSeq")
+    return None if group is None else escape(str(group)), None if position is None else str(position)
 
 
 def number(headers: Mapping[str, str], name: str) -> int:

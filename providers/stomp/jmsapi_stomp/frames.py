@@ -18,7 +18,6 @@ from jmsapi.spi import ErrorKind, ProviderError
 __all__ = ["Frame", "FrameCutter", "command_frame", "escape", "header_lines", "text_of", "unescape"]
 
 _ESCAPABLE: Final = re.compile(r"[\\\n\r:]")
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", ":": "\\c"})
 _ESCAPED: Final = re.compile(r"\\([\\nrc])")
 _MEANING: Final = {"\\": "\\", "n": "\n", "r": "\r", "c": ":"}
 _MODIFIED_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -27,7 +26,10 @@ _LENGTH: Final = b"\ncontent-length:"
 
 def escape(text: str) -> str:
     """Return a header's name or value as it goes on the wire."""
-    return text.translate(_ESCAPES) if _ESCAPABLE.search(text) else text
+    if _ESCAPABLE.search(text) is None:
+        return text
+    # Four passes in C are quicker than one translate, whose table is a dict.
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace(":", "\\c")
 
 
 def unescape(text: str) -> str:

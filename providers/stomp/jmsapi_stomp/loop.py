@@ -11,6 +11,7 @@ import logging
 import selectors
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from itertools import count
@@ -22,6 +23,8 @@ __all__ = ["Channel", "IoLoop", "Scheduled"]
 
 _LOG: Final = logging.getLogger("jmsapi.stomp")
 _SERIAL: Final = count(1)
+_STREAM: Final = 3
+_GATHER_S: Final = 0.0001
 Job = Callable[[], object]
 
 
@@ -62,6 +65,7 @@ class IoLoop:
         self._channels: dict[Channel, tuple[socket.socket, int]] = {}
         self._hot: set[Channel] = set()
         self._awake = True
+        self._busy = False
         self._running = True
         self._ended = False
         self._last: Job | None = None
@@ -161,9 +165,11 @@ class IoLoop:
             if not channel.on_readable():
                 self._hot.discard(channel)
         jobs = self._jobs
-        for _ in range(len(jobs)):
+        count = len(jobs)
+        for _ in range(count):
             job, args = jobs.popleft()
             job(*args)
+        self._busy = count >= _STREAM
         self._run_timers()
         for channel, (sock, events) in list(self._channels.items()):
             wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if channel.flush() else selectors.EVENT_READ
@@ -173,6 +179,11 @@ class IoLoop:
 
     def _pause(self) -> float | None:
         if self._hot:
+            return 0.0
+        if self._busy:
+            # Jobs come in a stream: a moment's sleep lets many gather, where each would else wake this thread by a call
+            # of the system and wait for its answer.
+            time.sleep(_GATHER_S)
             return 0.0
         self._awake = False
         if self._jobs:

@@ -18,8 +18,8 @@ from jmsapi.spi import (
     emulated,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, number
-from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.dialect import Dialect, group_of, number
+from jmsapi_stomp.frames import Frame, header_lines
 from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["TEMPORARY", "RabbitMQ"]
@@ -140,39 +140,38 @@ class RabbitMQ(Dialect):
             return self.read_address(headers.get("destination", "")) or subscribed
         return super().read_destination(headers, subscribed)
 
-    def send_headers(self, envelope: Envelope, now_ms: int) -> Headers:
+    def start_of_send(self, address: Address) -> str:
+        """Return the destination, with the arguments that declare a queue."""
+        arguments = header_lines(self.queue_arguments()) if address.kind is DestinationKind.QUEUE else ""
+        return super().start_of_send(address) + arguments
+
+    def send_lines(self, envelope: Envelope, name: str | None, now_ms: int) -> str:
         """Return mode, times and group. ``persistent:false`` would declare another queue: never sent."""
-        headers: Headers = []
-        if envelope.delivery_mode == PERSISTENT:
-            headers.append(("persistent", "true"))
-        if envelope.message_id is not None:
-            headers.append(("amqp-message-id", envelope.message_id))
+        lines = "persistent:true\n" if envelope.delivery_mode == PERSISTENT else ""
+        if name is not None:
+            lines += f"amqp-message-id:{name}\n"
         if envelope.timestamp:
-            headers.append(("timestamp", str(envelope.timestamp)))
+            lines += f"timestamp:{envelope.timestamp}\n"
         if envelope.expiration:
-            left = max(envelope.expiration - now_ms, 1)
-            headers += [("expiration", str(left)), ("JMS_PY_exp", str(envelope.expiration))]
-        group, position = (envelope.properties.get(name) for name in ("JMSXGroupID", "JMSXGroupSeq"))
-        if group is not None:
-            headers.append(("JMS_PY_group", str(group)))
-        if position is not None:
-            headers.append(("JMS_PY_gseq", str(position)))
-        rerouted = self.reroute(envelope, now_ms)
-        if rerouted is not None:
-            headers += rerouted[1]
-        elif envelope.destination.kind is DestinationKind.QUEUE:
-            headers += self.queue_arguments()
-        return headers
+            lines += f"expiration:{max(envelope.expiration - now_ms, 1)}\nJMS_PY_exp:{envelope.expiration}\n"
+        if envelope.properties:
+            group, position = group_of(envelope)
+            if group is not None:
+                lines += f"JMS_PY_group:{group}\n"
+            if position is not None:
+                lines += f"JMS_PY_gseq:{position}\n"
+        return lines
 
     def queue_arguments(self) -> Headers:
         """Return the arguments of a declared queue; they must be the same on SEND and SUBSCRIBE."""
         pairs = [item.partition(":") for item in self.options.rabbit_queue_args.split(";") if item.strip()]
         return [(name.strip(), value.strip()) for name, _, value in pairs] if self.options.rabbit_declare else []
 
-    def body_headers(self, kind: MessageKind, body: bytes) -> Headers:
+    def body_lines(self, kind: MessageKind, body: bytes) -> str:
         """Return the length always, and a content type by which AMQP 1.0 readers know texts."""
-        length = ("content-length", str(len(body)))
-        return [("content-type", "text/plain"), length] if kind is MessageKind.TEXT else [length]
+        if kind is MessageKind.TEXT:
+            return f"content-type:text/plain\ncontent-length:{len(body)}\n"
+        return f"content-length:{len(body)}\n"
 
     def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
         """Return what declares the queue; a named subscription is a named queue bound to the topic."""
@@ -215,8 +214,8 @@ class RabbitMQ(Dialect):
         name = f"jmsapi.lock.{client_id}".replace("/", "%2F")
         return [("id", "client-id"), ("destination", f"/queue/{name}"), *self.lock_headers()]
 
-    def reroute(self, envelope: Envelope, now_ms: int) -> tuple[str, Headers] | None:
-        """Return a queue that holds messages for the delay and then dead-letters them into the destination.
+    def reroute(self, envelope: Envelope, now_ms: int) -> str | None:
+        """Return the start of a SEND to a queue that holds messages for the delay, then dead-letters them to their destination.
 
         Delays are rounded up to three digits, so that queues stay few; each goes a minute after its last use.
         """
@@ -228,13 +227,14 @@ class RabbitMQ(Dialect):
         name, kind = envelope.destination.name, envelope.destination.kind
         where = "t" if kind.is_topic else "q"
         headers: Headers = [
+            ("destination", f"/queue/jmsapi.delay.{delay}.{where}.{name.replace('/', '%2F')}"),
             ("x-message-ttl", str(delay)),
             ("x-expires", str(delay + 60_000)),
             ("x-dead-letter-exchange", "amq.topic" if kind.is_topic else ""),
             ("x-dead-letter-routing-key", name),
             ("JMS_PY_dest", f"{kind.value}:{name}"),
         ]
-        return f"/queue/jmsapi.delay.{delay}.{where}.{name.replace('/', '%2F')}", headers
+        return header_lines(headers)
 
     def window(self, size: int | None, *, deferred: bool) -> Headers:
         """Return the window in messages; 0 is without end."""

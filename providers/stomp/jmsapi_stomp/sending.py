@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Final
 
 from jmsapi.spi import (
     Address,
@@ -16,11 +17,14 @@ from jmsapi.spi import (
 )
 from jmsapi_stomp.codec import encode
 from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.frames import escape, header_lines
 from jmsapi_stomp.link import Done
 from jmsapi_stomp.transactions import Transactions
 from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
 
 __all__ = ["Sending"]
+
+_REMEMBERED: Final = 1000
 
 
 class Sending:
@@ -31,21 +35,41 @@ class Sending:
         self._consumers = consumers
         self._transactions = transactions
         self._origin = wiring.client_id or wiring.word
+        self._starts: dict[tuple[Address, str | None], str] = {}
 
     def send(self, envelope: Envelope, tx: TxHandle | None, token: object) -> None:
         """Encode here, so that a fault is the caller's; the I/O thread writes. Any thread.
 
         Raises:
-            ProviderError: FORMAT; the message cannot be encoded. Nothing is sent then.
+            ProviderError: FORMAT, the message cannot be encoded; DESTINATION, the name cannot be. Nothing is sent then.
         """
         wiring = self._wiring
         now_ms = wiring.clock.now_ms()
-        rerouted = wiring.dialect.reroute(envelope, now_ms) if envelope.delivery_time else None
-        frame = encode(envelope, wiring.dialect, now_ms, self._origin, None if rerouted is None else rerouted[0])
+        frame = encode(envelope, wiring.dialect, now_ms, self._start(envelope, now_ms))
         if tx is not None:
             wiring.loop.post(self._transactions.send, tx, frame, token)
         else:
             wiring.loop.post(self._send, frame, token, wiring.dialect.wants_receipt(envelope))
+
+    def _start(self, envelope: Envelope, now_ms: int) -> str:
+        """Return the header lines that say where a message goes and who sends it; checked once and remembered."""
+        if envelope.delivery_time:
+            rerouted = self._wiring.dialect.reroute(envelope, now_ms)
+            if rerouted is not None:
+                self._wiring.dialect.check(envelope.destination)
+                return rerouted + self._origin_line(envelope)
+        key = (envelope.destination, envelope.origin)
+        start = self._starts.get(key)
+        if start is None:
+            self._wiring.dialect.check(envelope.destination)
+            if len(self._starts) >= _REMEMBERED:
+                self._starts.clear()
+            start = self._wiring.dialect.start_of_send(envelope.destination) + self._origin_line(envelope)
+            self._starts[key] = start
+        return start
+
+    def _origin_line(self, envelope: Envelope) -> str:
+        return f"JMS_PY_from:{escape(envelope.origin or self._origin)}\n"
 
     def _send(self, frame: bytes, token: object, confirm: bool) -> None:
         self._wiring.link.send(frame, token, confirm=confirm)
@@ -82,9 +106,10 @@ class Sending:
             self._consumers.acknowledge([tag], done)
 
         try:
-            mark = [("JMS_PY_dlq", envelope.destination.name)]
             copy = _dead(envelope, wiring.options.dlq)
-            frame = encode(copy, wiring.dialect, wiring.clock.now_ms(), self._origin, more=mark)
+            now_ms = wiring.clock.now_ms()
+            start = self._start(copy, now_ms) + header_lines([("JMS_PY_dlq", envelope.destination.name)])
+            frame = encode(copy, wiring.dialect, now_ms, start)
         except ProviderError as cause:
             done(ProviderError(ErrorKind.FORMAT, f"a rejected message cannot be copied: {cause.message}"))
             return

@@ -14,9 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from jmsapi_conformance.brokers import Broker
-from jmsapi_stomp import entry
-from jmsapi_stomp.options import StompOptions
 
 from jmsapi._emulation.checked import Checked
 from jmsapi.spi import (
@@ -34,6 +31,9 @@ from jmsapi.spi import (
     SendResult,
     SystemClock,
 )
+from jmsapi_conformance.brokers import Broker
+from jmsapi_stomp import entry
+from jmsapi_stomp.options import StompOptions
 
 WAIT_S = 10.0
 _tokens = itertools.count(1)

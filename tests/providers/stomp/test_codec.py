@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from jmsapi.spi import Address, DestinationKind, Envelope, ErrorKind, MessageKind, PlainEnvelope, ProviderError
+from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
 from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.codec import StompEnvelope, encode
@@ -15,9 +18,6 @@ from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.frames import Frame, FrameCutter
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.rabbitmq import RabbitMQ
-
-from jmsapi.spi import Address, DestinationKind, Envelope, ErrorKind, MessageKind, PlainEnvelope, ProviderError
-from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
 
 NOW = 1_700_000_000_000
 QUEUE = Address(DestinationKind.QUEUE, "orders")
@@ -32,7 +32,8 @@ def dialect(kind: type[Dialect], **options: Any) -> Dialect:
 
 
 def frame_of(envelope: Envelope, kind: type[Dialect] = Artemis, **options: Any) -> Frame:
-    (frame,) = FrameCutter(1 << 24).feed(encode(envelope, dialect(kind, **options), NOW, "me"))
+    words = dialect(kind, **options)
+    (frame,) = FrameCutter(1 << 24).feed(encode(envelope, words, NOW, words.start_of_send(envelope.destination)))
     return frame
 
 
@@ -150,9 +151,10 @@ def test_rabbitmq_gets_a_relative_expiration_that_is_not_0() -> None:
 
 def test_a_delay_on_rabbitmq_goes_through_a_queue_of_its_own() -> None:
     envelope = PlainEnvelope(MessageKind.TEXT, QUEUE, "x", delivery_time=NOW + 12_345)
-    where, headers = dialect(RabbitMQ).reroute(envelope, NOW) or ("", [])
-    assert where == "/queue/jmsapi.delay.12400.q.orders"
-    assert ("x-message-ttl", "12400") in headers
+    start = dialect(RabbitMQ).reroute(envelope, NOW) or ""
+    assert "destination:/queue/jmsapi.delay.12400.q.orders\n" in start
+    assert "x-message-ttl:12400\n" in start
+    assert "x-dead-letter-routing-key:orders\n" in start
 
 
 def test_names_of_brokers_headers_are_not_taken_by_properties() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jmsapi_conformance.brokers import Broker
 
 from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError
+from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
 

@@ -7,9 +7,9 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jmsapi_stomp.frames import Frame, FrameCutter, command_frame, escape, header_lines, text_of, unescape
 
 from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi_stomp.frames import Frame, FrameCutter, command_frame, escape, header_lines, text_of, unescape
 
 LIMIT = 1 << 20
 # A machine that does other things as well is no fault of the cutter.

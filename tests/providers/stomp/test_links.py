@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jmsapi_stomp.opening import link_settings
-from jmsapi_stomp.options import StompOptions
 
 from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError
+from jmsapi_stomp.opening import link_settings
+from jmsapi_stomp.options import StompOptions
 
 Dial = Callable[..., Any]
 Peer = Callable[..., Any]

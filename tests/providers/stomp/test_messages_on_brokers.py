@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jmsapi_conformance.brokers import Broker
 
 from jmsapi.spi import NON_PERSISTENT, PERSISTENT, Address, DestinationKind, ErrorKind, MessageKind, ProviderError
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
+from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from jmsapi_conformance.brokers import Broker
 
 from jmsapi.spi import Address, DestinationKind, ErrorKind, Level, ProviderError
+from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
 
