@@ -5,9 +5,8 @@ Spec: 3.8.1.1-1, 7.3-16, B.3.1-2.
 
 from __future__ import annotations
 
-from jmsapi_selector import InvalidSelector, compile_selector
-
 from jmsapi.errors import InvalidSelectorException
+from jmsapi_selector import InvalidSelector, compile_selector
 
 __all__ = ["checked_selector"]
 
@@ -22,10 +21,7 @@ def checked_selector(text: object) -> str | None:
         return None
     if not isinstance(text, str):
         raise InvalidSelectorException(f"a message selector is text, not {type(text).__name__}")
-    if not text.strip():
-        return None
     try:
-        compile_selector(text)
+        return None if compile_selector(text).is_empty else text
     except InvalidSelector as error:
         raise InvalidSelectorException(str(error)) from error
-    return text
