@@ -321,6 +321,7 @@ class Creators(Session):
             self.link.require(f"{words}_selector", f"a selector on a {words}")
         if no_local:
             self.link.require("no_local", "no_local")
+        options = self.link.options
         spec = ConsumerSpec(
             address,
             selector,
@@ -328,7 +329,8 @@ class Creators(Session):
             subscription=name,
             durable=durable,
             shared=shared,
-            prefetch=self.link.options.prefetch,
+            # A wire that has a window of its own must not have the broker send more than the application may hold.
+            prefetch=min(options.prefetch, options.max_unacknowledged or options.prefetch),
             deferred_acks=self.mode in (TRANSACTED, CLIENT),
             origin=self.link.origin,
         )

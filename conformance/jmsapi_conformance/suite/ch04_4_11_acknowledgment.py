@@ -119,11 +119,8 @@ def test_acknowledge_on_one_message_acknowledges_all_that_the_session_has_delive
 
 
 @requirement("4.4.11-6")
-@pytest.mark.parametrize("prefetch", [0, 1000])
-def test_the_number_of_unacknowledged_messages_can_be_limited(
-    connect: Connect, queue: Queue, other_session: Session, prefetch: int
-) -> None:
-    connection = connect(max_unacknowledged=3, prefetch=prefetch)
+def test_the_number_of_unacknowledged_messages_can_be_limited(connect: Connect, queue: Queue, other_session: Session) -> None:
+    connection = connect(max_unacknowledged=3)
     consumer = connection.create_session(Session.CLIENT_ACKNOWLEDGE).create_consumer(queue)
     expected = [str(number) for number in range(10)]
     send_texts(other_session, queue, *expected)
