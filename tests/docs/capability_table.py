@@ -1,0 +1,136 @@
+"""Writes the capability tables of README.md and docs/brokers/ from what running brokers answer.
+
+    python tests/docs/capability_table.py     # with the brokers of `make brokers-up`, or JMSAPI_ARTEMIS_URLS and so on
+
+``test_capability_table.py`` fails when the files say something else than the brokers.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind, launch
+
+import jmsapi
+from jmsapi.spi import Capabilities, Level, Support
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
+WIRES = ("amqp", "stomp")
+# What every provider has is left out, and what only one has in mind to say of itself.
+TITLES = {
+    "transactions": "local transactions",
+    "transactions_atomic": "... sends and acknowledgements atomic",
+    "queue_selector": "selectors on queues",
+    "topic_selector": "selectors on topics",
+    "no_local": "noLocal",
+    "durable_subscription": "durable subscriptions",
+    "shared_subscription": "shared subscriptions, non-durable",
+    "shared_durable_subscription": "shared subscriptions, durable",
+    "unsubscribe": "unsubscribe",
+    "browser": "queue browser",
+    "temporary_queue": "temporary queues",
+    "temporary_topic": "temporary topics",
+    "delivery_delay": "delivery delay",
+    "map_message": "MapMessage",
+    "stream_message": "StreamMessage",
+    "object_message": "ObjectMessage",
+    "plain_message": "Message without body",
+    "xa": "XA",
+    "client_id_exclusive": "client id exclusive between processes",
+    "delivery_count_exact": "exact delivery count",
+    "redelivered_flag": "JMSRedelivered after a failure",
+    "priority_order": "priority order",
+    "message_groups": "message groups",
+    "receive_no_wait_exact": "receive_no_wait exact",
+    "temporary_owner_only": "temporary queue closed to others",
+    "missing_queue_reported": "send to a missing queue reported",
+    "dead_letter": "dead letter queue",
+    "durable_exclusive": "durable subscription exclusive between processes",
+    "subscription_change_detected": "changed subscription replaced or refused",
+    "unknown_subscription_reported": "unsubscribe of an unknown name reported",
+    "same_name_queue_and_topic": "one name for a queue and a topic",
+    "expiry_in_broker": "expiry in the broker",
+    "user_id": "JMSXUserID",
+}
+
+
+def asked(url: str) -> Capabilities:
+    """Return what a backend says it can do."""
+    with jmsapi.connection_factory(url).create_connection() as connection:
+        return jmsapi.capabilities(connection)
+
+
+def mark(support: Support) -> str:
+    """Return the mark of one cell."""
+    if support.level is Level.NATIVE:
+        return "N"
+    if support.level is Level.EMULATED:
+        return "E"
+    return "(E)" if support.emulate else "-"
+
+
+def readme_table(columns: dict[str, Capabilities]) -> str:
+    """Return the table of all backends."""
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name, title in TITLES.items():
+        lines.append(f"| {title} | " + " | ".join(mark(has.of(name)) for has in columns.values()) + " |")
+    return "\n".join(lines)
+
+
+def page_table(columns: dict[str, Capabilities]) -> str:
+    """Return the table of one broker, with the reasons."""
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name, title in TITLES.items():
+        cells = [cell(has.of(name)) for has in columns.values()]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def cell(support: Support) -> str:
+    """Return a mark with its reason."""
+    way_out = f" `?emulate={support.emulate}`" if support.emulate else ""
+    note = support.note.replace("|", "\\|")
+    return f"{mark(support)} {note}{way_out}".strip()
+
+
+def replaced(text: str, table: str) -> str:
+    """Return a page with its table renewed."""
+    changed, n = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL)
+    if n != 1:
+        raise SystemExit(f"{BEGIN} stands {n} times")
+    return changed
+
+
+def pages(urls: dict[tuple[BrokerKind, str], str]) -> dict[Path, str]:
+    """Return the text of each page as it should be.
+
+    Args:
+        urls: By broker and wire.
+    """
+    has = {key: asked(url) for key, url in urls.items()}
+    columns = {"in process": asked("inproc://capabilities")}
+    for wire in WIRES:
+        for kind in KINDS:
+            columns[f"{INFO[kind].title} {wire.upper()}"] = has[kind, wire]
+    result = {ROOT / "README.md": readme_table(columns)}
+    for kind in KINDS:
+        result[ROOT / "docs" / "brokers" / f"{kind}.md"] = page_table({wire.upper(): has[kind, wire] for wire in WIRES})
+    return {path: replaced(path.read_text(encoding="utf-8"), table) for path, table in result.items()}
+
+
+def main() -> None:
+    """Write the pages."""
+    brokers = {kind: launch(kind) for kind in KINDS}
+    try:
+        for path, text in pages({(k, wire): broker.url(wire) for k, broker in brokers.items() for wire in WIRES}).items():
+            path.write_text(text, encoding="utf-8")
+            print(path.relative_to(ROOT))
+    finally:
+        for broker in brokers.values():
+            broker.stop()
+
+
+if __name__ == "__main__":
+    main()
