@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind, launch
-
 import jmsapi
 from jmsapi.spi import Capabilities, Level, Support
+from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind, launch
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
