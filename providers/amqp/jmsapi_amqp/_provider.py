@@ -187,6 +187,8 @@ class AmqpProvider:
             link = connection.by_number.get(handle.number)
             if link is not None:
                 await connection.book.release(connection, link)
+            for session in self._sessions.values():
+                session.links.discard(handle.number)
 
     # ------------------------------------------------------------------------------------------------ consumers
 

@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-import select
+import selectors
 import socket
 import threading
 import time
@@ -156,11 +156,15 @@ class Connection:
         sock = self.wire.connect(options.connect_timeout_ms / 1000)
         if self._open_future is not None:
             run(self._opening(), self._open_future)
-        poller = select.poll()
-        wake = self._wake_in.fileno()
-        poller.register(wake, select.POLLIN)
-        poller.register(sock.fileno(), select.POLLIN)
-        mask = select.POLLIN
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._wake_in, selectors.EVENT_READ)
+            selector.register(sock, selectors.EVENT_READ)
+            return self._turn(selector, sock, deadline)
+
+    def _turn(self, selector: selectors.BaseSelector, sock: socket.socket, deadline: float) -> ProviderError | None:
+        """Turn the loop until the link is lost or closed."""
+        wake = self._wake_in
+        mask = selectors.EVENT_READ
         requests = self._requests
         while True:
             for _ in range(len(requests)):
@@ -183,18 +187,18 @@ class Connection:
             if self._closing is not None and now > self._close_by:
                 return None
             if not self.opened.done and now > deadline:
-                text = f"open a connection to {self.wire.where}: no answer in {options.connect_timeout_ms} ms"
+                text = f"open a connection to {self.wire.where}: no answer in {self.options.connect_timeout_ms} ms"
                 return ProviderError(ErrorKind.TIMEOUT, text, fatal=True)
-            wanted = select.POLLIN | select.POLLOUT if self.wire.wants_write else select.POLLIN
+            wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if self.wire.wants_write else selectors.EVENT_READ
             if wanted != mask:
-                poller.modify(sock.fileno(), wanted)
+                selector.modify(sock, wanted)
                 mask = wanted
             timeout = self._timeout(next_tick, deadline)
             self._asleep = True
-            ready = poller.poll(0 if requests or (self.large and not self.wire.wants_write) else timeout)
+            ready = selector.select(0 if requests or (self.large and not self.wire.wants_write) else timeout)
             self._asleep = False
-            for descriptor, _ in ready:
-                if descriptor == wake:
+            for key, _ in ready:
+                if key.fileobj is wake:
                     with suppress(BlockingIOError):
                         self._wake_in.recv(4096)
                 else:
@@ -209,8 +213,8 @@ class Connection:
                             return self.link_lost
                         return None if self._closing is not None else self._end_of_stream()
 
-    def _timeout(self, next_tick: int, deadline: float) -> int:
-        """Return the longest sleep in milliseconds; -1 for ever."""
+    def _timeout(self, next_tick: int, deadline: float) -> float | None:
+        """Return the longest sleep in seconds; None for ever."""
         now = time.monotonic()
         waits: list[float] = []
         if next_tick:
@@ -219,7 +223,7 @@ class Connection:
             waits.append(deadline - now)
         if self._closing is not None:
             waits.append(self._close_by - now)
-        return max(0, int(min(waits) * 1000) + 1) if waits else -1
+        return max(0.0, min(waits) + 0.001) if waits else None
 
     def _end_of_stream(self) -> ProviderError:
         condition = engine.transport_condition(self.transport)

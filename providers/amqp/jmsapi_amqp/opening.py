@@ -48,5 +48,5 @@ def _hostname(connection: Connection) -> str:
     options = connection.options
     if options.vhost is None:
         return options.host
-    # RabbitMQ reads the virtual host behind this word; other brokers take the plain name.
-    return f"vhost:{options.vhost}" if options.broker == "rabbitmq" else options.vhost
+    # RabbitMQ, alone in having virtual hosts, reads their name behind this word; which broker it is shows only later.
+    return f"vhost:{options.vhost}" if options.broker in (None, "rabbitmq") else options.vhost

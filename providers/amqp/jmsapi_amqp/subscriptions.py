@@ -6,17 +6,21 @@ Names are those of the Apache Qpid JMS client, so that a subscription made by on
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
 from jmsapi_amqp.attach import Source, attach_receiver
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+from jmsapi_amqp.process import SHARED
 
 if TYPE_CHECKING:
     from jmsapi_amqp.brokers.base import Broker
     from jmsapi_amqp.connection import Connection
 
 __all__ = ["Place", "Subscriptions"]
+
+
+_MISMATCH: Final = "{asked}: the shared subscription is active with another topic or selector"
 
 
 @dataclass(slots=True)
@@ -40,7 +44,13 @@ class Place(NamedTuple):
 class Subscriptions:
     """The active named subscriptions of one connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: tuple[object, ...]) -> None:
+        """Begin with none.
+
+        Args:
+            owner: Broker and client id, for what must be known across the connections of this process.
+        """
+        self._owner = owner
         self._active: dict[tuple[str, bool], _Active] = {}
         self._by_link: dict[int, Place] = {}
 
@@ -91,10 +101,12 @@ class Subscriptions:
         name = spec.subscription or ""
         key = (name, spec.durable)
         active = self._active.get(key)
+        if active is not None:
+            self._check(active, spec, asked)
+        if spec.shared and not spec.durable and not SHARED.enter((*self._owner, name), spec.address, spec.selector):
+            raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
         if active is None:
             active = self._active[key] = _Active(spec.address, spec.selector, spec.shared)
-        else:
-            self._check(active, spec, asked)
         number = next(n for n in range(1, 1 << 30) if n not in active.numbers)
         active.numbers.add(number)
         return Place(name, spec.durable, number)
@@ -107,8 +119,7 @@ class Subscriptions:
         if not active.shared or not spec.shared:
             raise ProviderError(ErrorKind.IN_USE, f"{asked}: the subscription has an active consumer")
         if active.address != spec.address or active.selector != spec.selector:
-            text = f"{asked}: the shared subscription is active with another topic or selector"
-            raise ProviderError(ErrorKind.MISMATCH, text)
+            raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
 
     def leave(self, link: SenderLink | ReceiverLink) -> None:
         """Note that a consumer has gone."""
@@ -122,6 +133,8 @@ class Subscriptions:
         active = self._active.get(key)
         if active is not None:
             active.numbers.discard(place.number)
+            if active.shared and not place.durable:
+                SHARED.leave((*self._owner, place.name))
             if not active.numbers:
                 del self._active[key]
 

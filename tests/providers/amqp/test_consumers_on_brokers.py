@@ -166,15 +166,19 @@ def test_members_of_a_shared_subscription_must_agree(sharing_broker: Broker, dia
     line.receive(consumer)
 
 
-def test_another_connection_with_other_terms_is_refused_and_lives(sharing_broker: Broker, dial: Dial, topic: Address) -> None:
-    spec = {"subscription": f"s.{topic.name}", "durable": True, "shared": True}
+@pytest.mark.parametrize("durable", [False, True])
+def test_another_connection_with_other_terms_is_refused_and_lives(
+    sharing_broker: Broker, dial: Dial, topic: Address, durable: bool
+) -> None:
+    spec = {"subscription": f"s.{topic.name}", "durable": durable, "shared": True}
     line, other = dial(sharing_broker), dial(sharing_broker)
     consumer = line.consumer(topic, **spec)
     assert refusal(other, Address(DestinationKind.TOPIC, topic.name + ".other"), **spec) is ErrorKind.MISMATCH
     other.send(topic)
     line.receive(consumer)
     line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), spec["subscription"]).result(10)
+    if durable:
+        line.provider.remove(line.session(), spec["subscription"]).result(10)
 
 
 # ---------------------------------------------------------------- temporary

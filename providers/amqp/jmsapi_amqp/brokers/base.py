@@ -22,8 +22,8 @@ from jmsapi.spi import (
 from jmsapi_amqp import engine
 from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, end_link, end_session, open_wire_session
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
+from jmsapi_amqp.process import TEMPORARIES
 from jmsapi_amqp.subscriptions import Subscriptions
-from jmsapi_amqp.temporaries import TEMPORARIES
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
@@ -64,7 +64,7 @@ class Broker:
         self._name = str(properties.get("product", "")) or "unknown"
         self.queue_prefix = _text(properties.get("queue-prefix"))
         self.topic_prefix = _text(properties.get("topic-prefix"))
-        self.subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions((options.host, options.port, options.vhost, options.client_id))
         self._temporary: dict[str, SenderLink] = {}
         self._addresses: dict[tuple[str, int | None, Address], Address] = {}
 

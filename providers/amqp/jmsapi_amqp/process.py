@@ -1,0 +1,88 @@
+"""What the connections of this process must know of each other.
+
+Artemis lets any connection consume from a temporary destination, and closes the whole connection of a member of a shared
+non-durable subscription that disagrees with the others (2.56.0). Within this process both are refused here, before the
+broker is asked; between processes nothing can be done, which is why the capabilities say EMULATED.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from jmsapi.spi import Address
+
+__all__ = ["SHARED", "TEMPORARIES", "SharedTerms", "Temporaries"]
+
+
+class Temporaries:
+    """Names and the connections they belong to. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owners: dict[str, str] = {}
+
+    def add(self, name: str, owner: str) -> None:
+        """Note whose a name is."""
+        with self._lock:
+            self._owners[name] = owner
+
+    def discard(self, name: str) -> None:
+        """Forget a name."""
+        with self._lock:
+            self._owners.pop(name, None)
+
+    def discard_all(self, owner: str) -> None:
+        """Forget every name of a connection that has ended."""
+        with self._lock:
+            self._owners = {name: whose for name, whose in self._owners.items() if whose != owner}
+
+    def is_of_another(self, name: str, owner: str) -> bool:
+        """Whether a name belongs to another connection of this process."""
+        whose = self._owners.get(name)
+        return whose is not None and whose != owner
+
+
+TEMPORARIES: Final = Temporaries()
+"""Those of this process: one is enough, as brokers make names that are unique in the world."""
+
+
+@dataclass(slots=True)
+class _Terms:
+    address: Address
+    selector: str | None
+    members: int = 1
+
+
+class SharedTerms:
+    """Topic and selector of each active shared non-durable subscription. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._terms: dict[tuple[object, ...], _Terms] = {}
+
+    def enter(self, key: tuple[object, ...], address: Address, selector: str | None) -> bool:
+        """Count a member in; False, and nothing done, when it disagrees with those that are there."""
+        with self._lock:
+            terms = self._terms.get(key)
+            if terms is None:
+                self._terms[key] = _Terms(address, selector)
+                return True
+            if terms.address != address or terms.selector != selector:
+                return False
+            terms.members += 1
+            return True
+
+    def leave(self, key: tuple[object, ...]) -> None:
+        """Count a member out."""
+        with self._lock:
+            terms = self._terms.get(key)
+            if terms is not None:
+                terms.members -= 1
+                if terms.members == 0:
+                    del self._terms[key]
+
+
+SHARED: Final = SharedTerms()
+"""Those of this process, by broker, client id and name."""
