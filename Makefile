@@ -12,6 +12,7 @@ PIP := $(BIN)/pip install --quiet --constraint requirements/ci.txt
 # All extras but spark, which comes with the Spark data source.
 EXTRAS := stomp,amqp,cli,conformance
 LAUNCHER := $(BIN)/python -m jmsapi_conformance.brokers
+OTHER_PYTHONS := .ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])' 2>/dev/null)"
 ARGS ?=
 URL ?= inproc://conformance
 
@@ -21,14 +22,14 @@ help: ## Show this list
 demo: $(VENV)/demo.stamp ## Run the order-processing story in process; no broker needed
 	@$(BIN)/jmsapi demo
 
-test: $(VENV)/all.stamp brokers interpreters ## Set up brokers, run the unit tests on every Python found and all tests on one
-	$(BIN)/pytest $(ARGS)
+test: $(VENV)/all.stamp brokers ## Set up brokers, run the unit tests on every Python found and all tests on one
+	@others=0; $(OTHER_PYTHONS) || others=1; $(BIN)/pytest $(ARGS) && exit $$others
 
 unit: $(VENV)/all.stamp ## Run the tests that need no broker
 	$(BIN)/pytest -m "not broker" $(ARGS)
 
 interpreters: $(VENV)/all.stamp ## Run the unit tests on every other Python found here
-	@.ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])')"
+	@$(OTHER_PYTHONS)
 
 lint: $(VENV)/all.stamp ## Check style and formatting
 	$(BIN)/ruff check .
@@ -40,7 +41,7 @@ format: $(VENV)/all.stamp ## Mend style and formatting
 
 types: $(VENV)/all.stamp ## Check types with mypy and pyright, both strict
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 system: ## As root on Debian: install what python-qpid-proton is built with
 	@.ci/system
