@@ -89,8 +89,8 @@ class Classic(Dialect):
             receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
             missing_queue_reported=NATIVE,
             rollback_returns=False,
-            release_while_open=False,
             broker_credit=False,
+            release_while_open=False,
             unsettled_window=None,
             max_message=self.max_frame,
         )
@@ -162,8 +162,13 @@ class Classic(Dialect):
         if spec.browse:
             return Plan(destination, [("browser", "true"), *selector], browse=True)
         if spec.shared:
-            # No selector: what it refuses would stay in the queue for ever. It is checked above, and a miss acknowledged.
-            return Plan(self.shared_queue(spec, client_id), shareable=True, registered=True)
+            queue = self.shared_queue(spec, client_id)
+            misses = None
+            if spec.selector is not None:
+                # Classic takes a condition for a value: IS NULL finds those that are neither TRUE nor FALSE.
+                misses = [("selector", f"(NOT ({spec.selector})) OR (({spec.selector}) IS NULL)")]
+            watch = None if spec.durable else f"/topic/ActiveMQ.Advisory.Consumer.Queue.{queue.removeprefix('/queue/')}"
+            return Plan(queue, selector, shareable=True, registered=True, misses=misses, watch=watch)
         if spec.subscription is not None:
             return Plan(destination, [("activemq.subscriptionName", spec.subscription), *selector])
         return Plan(destination, selector, shareable=not spec.address.kind.is_topic)

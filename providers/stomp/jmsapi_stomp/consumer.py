@@ -42,6 +42,7 @@ class Consumer:
         "size",
         "spec",
         "unsettled",
+        "waits_since",
     )
 
     def __init__(self, handle: ConsumerHandle, spec: ConsumerSpec, plan: Plan, link: Link) -> None:
@@ -65,6 +66,8 @@ class Consumer:
         self.given_back: list[StompTag] = []
         self.drains: list[Future[None]] = []
         self.arrived = 0.0
+        self.waits_since = 0.0
+        """When the oldest in the buffer came."""
         self.open = False
         self.closing = False
         self.shown = False

@@ -17,6 +17,7 @@ from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.plans import Headers
 from jmsapi_stomp.steps import Steps, run
 from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring, fail, resolve
 
@@ -28,6 +29,8 @@ _ACK: Final = b"\nack:"
 _BROWSER: Final = b"\nbrowser:"
 _DESTINATION: Final = b"\ndestination:"
 _REQUEUE: Final = b"requeue:true\n"
+_MISSES: Final = 100
+_LOOK_S: Final = 60.0
 
 
 class Consumers:
@@ -37,6 +40,9 @@ class Consumers:
         self._wiring = wiring
         self._by_serial: dict[int, Consumer] = {}
         self._by_name: dict[bytes, Consumer] = {}
+        self._misses: dict[bytes, Consumer] = {}
+        if wiring.dialect.delivery_patience is not None:
+            wiring.loop.later(_LOOK_S, self._look_for_old)
 
     def find(self, handle: ConsumerHandle) -> Consumer | None:
         """Return the consumer of a handle, None when it is released."""
@@ -60,7 +66,21 @@ class Consumers:
             consumer.arrived = self._wiring.clock.monotonic()
             done(cause)
 
-        self._subscribe(consumer, max(consumer.spec.prefetch, 1) if bounded else None, answered)
+        def subscribed(cause: ProviderError | None) -> None:
+            if cause is None and consumer.plan.misses is not None:
+                self._subscribe_to_misses(consumer, consumer.plan.misses, answered)
+            else:
+                answered(cause)
+
+        self._subscribe(consumer, max(consumer.spec.prefetch, 1) if bounded else None, subscribed)
+
+    def _subscribe_to_misses(self, consumer: Consumer, headers: Headers, done: Done) -> None:
+        name = f"c{consumer.handle.serial}.misses"
+        consumer.names.append(name)
+        self._misses[name.encode()] = consumer
+        start = [("id", name), ("destination", consumer.plan.destination), ("ack", "client-individual")]
+        window = self._wiring.dialect.window(_MISSES, deferred=False)
+        consumer.link.request("cannot consume what a selector refuses", "SUBSCRIBE", [*start, *window, *headers], done)
 
     def _subscribe(self, consumer: Consumer, size: int | None, done: Done) -> None:
         plan, spec, dialect = consumer.plan, consumer.spec, self._wiring.dialect
@@ -88,6 +108,7 @@ class Consumers:
         self._by_serial.pop(consumer.handle.serial, None)
         for name in consumer.names:
             self._by_name.pop(name.encode(), None)
+            self._misses.pop(name.encode(), None)
 
     # receiving
 
@@ -96,8 +117,11 @@ class Consumers:
         dialect = self._wiring.dialect
         batches: dict[Consumer, list[Delivery]] = {}
         for frame in frames:
-            consumer = self._by_name.get(frame.raw(_SUBSCRIPTION) or b"")
+            name = frame.raw(_SUBSCRIPTION) or b""
+            consumer = self._by_name.get(name)
             if consumer is None:
+                if name in self._misses:
+                    self._misses[name].link.write(b"ACK\nid:%b\n\n\0" % (frame.raw(_ACK) or b""))
                 continue
             if consumer.plan.browse and frame.raw(_BROWSER) == b"end":
                 consumer.shown = True
@@ -117,6 +141,8 @@ class Consumers:
                 consumer.credit -= 1
                 batch.append(delivery)
             else:
+                if not consumer.buffer:
+                    consumer.waits_since = self._wiring.clock.monotonic()
                 consumer.buffer.append(delivery)
         now = self._wiring.clock.monotonic()
         for consumer, batch in batches.items():
@@ -270,6 +296,17 @@ class Consumers:
                 self._write(tags, b"NACK", _REQUEUE, None)
 
         self._wiring.loop.later(_GIVE_BACK, give_back)
+
+    def _look_for_old(self) -> None:
+        """Give back what waits here unasked for too long: RabbitMQ ends a connection that holds a message for 30 minutes."""
+        patience = self._wiring.dialect.delivery_patience
+        now = self._wiring.clock.monotonic()
+        for consumer in list(self._by_serial.values()):
+            if patience is not None and consumer.buffer and now - consumer.waits_since > patience:
+                tags = [delivery.tag for delivery in consumer.buffer if isinstance(delivery.tag, StompTag)]
+                consumer.buffer.clear()
+                self._write(tags, b"NACK", _REQUEUE, None)
+        self._wiring.loop.later(_LOOK_S, self._look_for_old)
 
     # closing
 

@@ -32,5 +32,9 @@ class Plan:
     """On the inner connection with the client id ``jmsapi-global``."""
     volatile: bool = False
     """Deleted with its last consumer by us."""
+    misses: Headers | None = None
+    """What subscribes to the messages the selector refuses: they are acknowledged at once, for they would stay for ever."""
+    watch: str | None = None
+    """A topic that tells who else consumes from the destination; when nobody does, what is left there is thrown away."""
     bound_to: str | None = None
     """The only ``destination`` its messages may have."""

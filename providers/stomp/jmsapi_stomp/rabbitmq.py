@@ -45,6 +45,7 @@ class RabbitMQ(Dialect):
     checks_client_ids: ClassVar[bool] = True
     rejects_by_copy: ClassVar[bool] = False
     closing_returns: ClassVar[bool] = False
+    delivery_patience: ClassVar[float | None] = 20 * 60.0
     frame_limit: ClassVar[int] = 4 * 1024 * 1024
 
     def capabilities(self) -> Capabilities:
@@ -88,8 +89,8 @@ class RabbitMQ(Dialect):
             unknown_subscription_reported=emulated("the queue is looked for on a connection of its own"),
             expiry_in_broker=none("only at the head of a queue; checked locally as well"),
             rollback_returns=False,
-            release_while_open=True,
             broker_credit=False,
+            release_while_open=True,
             unsettled_window=None,
             max_message=self.max_frame,
         )

@@ -8,14 +8,15 @@ processes RabbitMQ has lock queues, Classic its own checks, Artemis over STOMP n
 from __future__ import annotations
 
 from itertools import count
+from typing import Final
 
-from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.frames import command_frame
 from jmsapi_stomp.link import Done, Link
 from jmsapi_stomp.links import Links
-from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers
+from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers, Plan
 from jmsapi_stomp.rabbitmq import TEMPORARY, RabbitMQ
 from jmsapi_stomp.registry import SUBSCRIPTIONS, Key
 from jmsapi_stomp.steps import Steps, run
@@ -23,7 +24,8 @@ from jmsapi_stomp.wiring import ConsumerHandle, Wiring
 
 __all__ = ["Subscribing"]
 
-_SIDE_TOPIC = "/topic/jmsapi.unsub"
+_SIDE_TOPIC: Final = "/topic/jmsapi.unsub"
+_GRACE_MS: Final = 50
 
 
 class Subscribing:
@@ -62,10 +64,46 @@ class Subscribing:
             stale = first and (changed or plan.volatile or (self._wiring.options.resubscribe and spec.durable))
             if plan.replace is not None and stale:
                 yield from self._replace(plan.replace, volatile=plan.volatile)
+            if plan.watch is not None and first:
+                yield from self._throw_away(plan.watch, plan.destination)
             yield lambda done: self._consumers.subscribe(consumer, done)
         except ProviderError:
             self.left(consumer)
             raise
+
+    def _throw_away(self, watch: str, destination: str) -> Steps[None]:
+        """Empty the queue behind a subscription that nobody has: what came before its first consumer was not for it.
+
+        The broker tells a new watcher who consumes already. A message that comes while the queue is emptied is lost with
+        the rest; it was sent before the subscription was there.
+        """
+        others = self._side_consumer(Plan(watch))
+        yield lambda done: self._consumers.subscribe(others, done)
+        yield self._grace
+        alone = not others.unsettled
+        yield lambda done: self._consumers.acknowledge(list(others.unsettled), done)
+        yield lambda done: self._consumers.release(others, done)
+        if alone:
+            yield from self._empty(Plan(destination))
+
+    def _side_consumer(self, plan: Plan) -> Consumer:
+        spec = ConsumerSpec(Address(DestinationKind.QUEUE, plan.destination), prefetch=1000)
+        return Consumer(ConsumerHandle(-next(self._serials), 0, False), spec, plan, self._wiring.link)
+
+    def _grace(self, done: Done) -> None:
+        self._wiring.loop.later(max(self._wiring.options.drain_ms, _GRACE_MS) / 1000, lambda: done(None))
+
+    def _empty(self, plan: Plan) -> Steps[None]:
+        """Consume what is left in a queue."""
+        consumer = self._side_consumer(plan)
+        yield lambda done: self._consumers.subscribe(consumer, done)
+        while True:
+            yield self._grace
+            if not consumer.unsettled:
+                break
+            consumer.buffer.clear()
+            yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
+        yield lambda done: self._consumers.release(consumer, done)
 
     def _locked(self, queue: str, name: str) -> Steps[Link]:
         try:
@@ -151,18 +189,9 @@ class Subscribing:
         elif address.kind.is_topic or not wiring.dialect.every_error_ends:
             done(None)
         else:
-            run(self._empty(address), done)
-
-    def _empty(self, address: Address) -> Steps[None]:
-        """Consume what is left in a temporary queue of Artemis, which goes when it is empty and idle."""
-        wiring = self._wiring
-        spec = ConsumerSpec(address, prefetch=1000)
-        handle = ConsumerHandle(-next(self._serials), 0, False)
-        consumer = Consumer(handle, spec, wiring.dialect.plan(spec, None), wiring.link)
-        yield lambda done: self._consumers.subscribe(consumer, done)
-        yield lambda done: wiring.loop.later(wiring.options.drain_ms / 1000, lambda: done(None))
-        yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
-        yield lambda done: self._consumers.release(consumer, done)
+            # Artemis deletes it when it is empty and idle.
+            spec = ConsumerSpec(address)
+            run(self._empty(wiring.dialect.plan(spec, None)), done)
 
     # durable subscriptions
 

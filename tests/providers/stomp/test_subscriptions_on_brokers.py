@@ -246,3 +246,40 @@ def test_classic_refuses_a_delay_unless_its_scheduler_is_said_to_be_on(dial: Dia
     delay = dial(classic).capabilities.delivery_delay
     assert not delay
     assert "classic.scheduler" in delay.note
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_selector_of_a_shared_subscription_leaves_nothing_behind_on_classic(
+    dial: Dial, classic: Broker, topic: Address, durable: bool
+) -> None:
+    line = dial(classic, **shared_options(classic))
+    name = f"s-{uuid.uuid4().hex}"
+    consumer = line.consumer(topic, subscription=name, shared=True, durable=durable, selector="n > 5.0", prefetch=10)
+    for n in (7, 3, None, 8):
+        line.send(topic, str(n), properties={} if n is None else {"n": n})
+    assert bodies(line.receive(consumer, 2)) == ["7", "8"]
+    line.provider.release(consumer).result(10)
+    kind = "" if durable else "v-"
+    queue = f"Consumer.{kind}-s_2d_{name[2:]}.VirtualTopic.{topic.name}"
+    assert line.nothing_more(line.consumer(Address(DestinationKind.QUEUE, queue), prefetch=10))
+
+
+def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Broker, topic: Address) -> None:
+    line, other = (dial(each_broker, **shared_options(each_broker)) for _ in range(2))
+    name = f"s-{uuid.uuid4().hex}"
+    first = line.consumer(topic, subscription=name, shared=True, prefetch=10)
+    line.send(topic, "0")
+    assert bodies(line.receive(first)) == ["0"]
+    line.provider.release(first).result(10)
+    line.send(topic, "for nobody")
+    again = line.consumer(topic, subscription=name, shared=True, prefetch=1)
+    line.send(topic, "1")
+    assert bodies(line.receive(again)) == ["1"]
+    line.send(topic, "2")
+    # A second consumer throws nothing away.
+    second = other.consumer(topic, subscription=name, shared=True, prefetch=1, credit=1)
+    line.provider.release(again).result(10)
+    got = other.events.take(second, 1)
+    other.accept(got)
+    assert bodies(got) == ["2"]
+    other.provider.release(second).result(10)
