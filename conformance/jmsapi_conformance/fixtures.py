@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 
@@ -16,8 +17,12 @@ from jmsapi import (
     JMSError,
     JMSException,
     Queue,
+    QueueConnection,
+    QueueConnectionFactory,
     Session,
     Topic,
+    TopicConnection,
+    TopicConnectionFactory,
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.seam import Seam
@@ -37,6 +42,9 @@ __all__ = [
     "session",
     "topic",
 ]
+
+
+C = TypeVar("C", bound=Connection)
 
 
 @pytest.fixture
@@ -107,13 +115,19 @@ class Connect:
             started: Whether ``start()`` was called.
             options: For ``jmsapi.connection_factory``.
         """
-        made = self._backend.factory(**options).create_connection()
-        self._made.append(made)
-        if client_id is not None:
-            made.client_id = client_id
-        if started:
-            made.start()
-        return made
+        return self._keep(self._backend.factory(**options).create_connection(), client_id, started)
+
+    def queues(self, *, client_id: str | None = None, started: bool = True, **options: object) -> QueueConnection:
+        """Return a new connection for queues only; arguments as above."""
+        factory = self._backend.factory(**options)
+        assert isinstance(factory, QueueConnectionFactory)
+        return self._keep(factory.create_queue_connection(), client_id, started)
+
+    def topics(self, *, client_id: str | None = None, started: bool = True, **options: object) -> TopicConnection:
+        """Return a new connection for topics only; arguments as above."""
+        factory = self._backend.factory(**options)
+        assert isinstance(factory, TopicConnectionFactory)
+        return self._keep(factory.create_topic_connection(), client_id, started)
 
     def context(
         self, *, client_id: str | None = None, session_mode: int = JMSContext.AUTO_ACKNOWLEDGE, **options: object
@@ -129,6 +143,14 @@ class Connect:
         self._made.append(made)
         if client_id is not None:
             made.client_id = client_id
+        return made
+
+    def _keep(self, made: C, client_id: str | None, started: bool) -> C:
+        self._made.append(made)
+        if client_id is not None:
+            made.client_id = client_id
+        if started:
+            made.start()
         return made
 
     def close(self) -> None:
