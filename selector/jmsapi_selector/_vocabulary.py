@@ -64,8 +64,7 @@ class Vocabulary:
             Unanswerable: ``name``.
         """
         closed = name in self._dialect.closed_names or name.startswith(self._dialect.closed_prefixes)
-        unknown = name.startswith("JMSX") and name not in STRING_FIELDS
-        if closed or unknown or not name.isascii() or name.upper() in _EXTRA_WORDS:
+        if closed or not name.isascii() or name.upper() in _EXTRA_WORDS:
             raise Unanswerable("name")
 
     def identifier(self, node: Identifier) -> Identifier:

@@ -125,7 +125,12 @@ _ARTEMIS_NAMES: Final = MappingProxyType(
         "JMSXGroupID": "AMQGroupID",
     }
 )
-_PRIVATE: Final = ("AMQ", "_AMQ", "JMS_", "NATIVE_")
+_PRIVATE: Final = ("AMQ", "_AMQ", "__AMQ", "JMS_AMQP_", "JMS_PY_", "NATIVE_")
+_OTHERWISE: Final = frozenset({"JMSXGroupSeq", "JMSXUserID"})
+"""Where a message has none, the group sequence is 0 to the brokers; the user is the one who logged in. Other JMSX names are
+plain properties to them, but for the delivery count, of which the specification leaves the effect undefined (3.5.9-4)."""
+_CLASSICS: Final = _OTHERWISE | {"JMSXProducerTXID"}
+"""Classic shows the transaction of the sender as well."""
 
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
     {
@@ -136,10 +141,11 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 names=_ARTEMIS_NAMES,
                 persistent="DURABLE",
                 non_persistent="NON_DURABLE",
+                closed_names=_OTHERWISE,
                 closed_prefixes=_PRIVATE,
                 translates_literals=True,
             ),
-            Dialect("amqp-classic", closed_prefixes=_PRIVATE, bracketed=True),
+            Dialect("amqp-classic", closed_names=_CLASSICS, closed_prefixes=_PRIVATE, bracketed=True),
             Dialect("amqp-rabbitmq", evaluates=False),
             Dialect(
                 "stomp-artemis",
@@ -148,7 +154,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 persistent="DURABLE",
                 non_persistent="NON_DURABLE",
                 prefix="convert_string_expressions:",
-                closed_names=_STOMP_HEADERS,
+                closed_names=_STOMP_HEADERS | _OTHERWISE,
                 closed_prefixes=_PRIVATE,
                 stamps=True,
             ),
@@ -156,7 +162,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
                 "stomp-classic",
                 typed=False,
                 names=MappingProxyType({"JMSMessageID": "JMS_PY_id"}),
-                closed_names=_STOMP_HEADERS,
+                closed_names=_STOMP_HEADERS | _CLASSICS,
                 closed_prefixes=_PRIVATE,
                 longest=10_000,
             ),

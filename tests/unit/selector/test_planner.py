@@ -7,6 +7,7 @@ import pytest
 from jmsapi_selector import compile_selector
 from jmsapi_selector.dialects import DIALECTS, FAULTS
 from jmsapi_selector.planner import Action, DestinationKind, Plan, plan
+from jmsapi_stomp.properties import pushable_name
 
 from .texts import Texts
 
@@ -85,7 +86,9 @@ def test_a_fault_of_artemis_is_worked_around(text: str, sent: str, reasons: list
         ("a = 16777217f", "float-literal"),
         ("été = 1", "name"),
         ("xpath = 1", "name"),
-        ("JMSXDeliveryCount > 1", "name"),
+        ("JMSXGroupSeq = 1", "name"),
+        ("JMSXUserID IS NULL", "name"),
+        ("JMS_AMQP_x = 1", "name"),
         ("AMQSize > 1", "name"),
         ("mode = 'PERSISTENT'", "persistent-literal"),
         ("a IN ('" + "x" * 60_000 + "')", "too-long"),
@@ -95,6 +98,27 @@ def test_what_artemis_cannot_answer_stays_here(text: str, reason: str) -> None:
     made = planned(text)
     assert (made.action, made.text) == (Action.LOCAL, None)
     assert words(made) == [reason]
+
+
+@pytest.mark.parametrize("dialect", ["amqp-artemis", "amqp-classic", "stomp-artemis", "stomp-classic"])
+@pytest.mark.parametrize(
+    "text", ["JMSXAppID IS NULL", "JMSXAppID = 'x'", "JMSXDeliveryCount IS NULL", "JMSXState IS NULL", "JMS_Vendor_x = 'y'"]
+)
+def test_a_name_that_no_broker_gives_a_meaning_is_a_plain_property(dialect: str, text: str) -> None:
+    made = planned(text, dialect)
+    assert made.text is not None
+    assert text in made.text
+
+
+@pytest.mark.parametrize("name", ["priority", "type", "__AMQ_x", "_AMQ_x", "JMS_PY_id", "JMS_AMQP_x", "NATIVE_x", "JMS_x", "n"])
+def test_what_travels_under_another_name_over_stomp_is_not_asked_of_a_broker(name: str) -> None:
+    for dialect in ("stomp-artemis", "stomp-classic"):
+        assert (planned(f"{name} = 'x'", dialect).action is Action.LOCAL) is not pushable_name(name)
+
+
+def test_classic_knows_the_transaction_of_the_sender() -> None:
+    assert planned("JMSXProducerTXID IS NULL", "amqp-classic").action is Action.LOCAL
+    assert planned("JMSXProducerTXID IS NULL").action is Action.PUSH
 
 
 def test_on_a_topic_the_rest_is_pushed_and_checked_again() -> None:
