@@ -163,7 +163,7 @@ def stomp_codec() -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
         (cut,) = FrameCutter(1 << 24).feed(frame)
         return StompEnvelope(cut, dialect, QUEUE)
 
-    return lambda envelope: encode(envelope, dialect, 0, "me", dialect.start_of_send(envelope.destination)), decode
+    return lambda envelope: encode(envelope, dialect, 0, dialect.start_of_send(envelope.destination)), decode
 
 
 def amqp() -> Iterator[Row]:
