@@ -1,16 +1,15 @@
 """4.3.1 Authentication."""
 
-from urllib.parse import unquote, urlsplit
-
 import pytest
 
 from jmsapi import ConnectionFactory, JMSSecurityException, JMSSecurityRuntimeException, Queue, Session
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import receive_text, send_texts
 from jmsapi_conformance.marks import requirement
+from jmsapi_conformance.suite._credentials import credentials_of
 
 
-@requirement("4.3.1-1")
+@requirement("4.3.1-1", "11.2.1-7")
 def test_credentials_are_given_when_a_connection_or_a_context_is_created(
     backend: Backend, queue: Queue, other_session: Session
 ) -> None:
@@ -24,7 +23,7 @@ def test_credentials_are_given_when_a_connection_or_a_context_is_created(
     assert [receive_text(consumer), receive_text(consumer)] == ["from a connection", "from a context"]
 
 
-@requirement("4.3.1-1")
+@requirement("4.3.1-1", "7.3-8", "7.3-9", "11.2.1-7")
 def test_wrong_credentials_are_refused(backend: Backend, factory: ConnectionFactory) -> None:
     user, password = credentials_of(backend)
     if password is None:
@@ -43,12 +42,3 @@ def test_without_credentials_the_configured_identity_is_used(
     with factory.create_connection() as connection:
         send_texts(connection.create_session(), queue, "text")
     assert receive_text(other_session.create_consumer(queue)) == "text"
-
-
-def credentials_of(backend: Backend) -> tuple[str | None, str | None]:
-    """Return the user name and the password that the backend's URL has."""
-    parts = urlsplit(backend.url)
-    return (
-        None if parts.username is None else unquote(parts.username),
-        None if parts.password is None else unquote(parts.password),
-    )
