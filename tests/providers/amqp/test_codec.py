@@ -422,6 +422,13 @@ def test_hostile_bytes_are_refused_quickly(raw: bytes) -> None:
         decode_value(raw)
 
 
+def test_the_modified_utf_8_of_java_is_read_too() -> None:
+    assert decode_value(b"\xa1\x09a\xed\xa0\xbd\xed\xb8\x80\xc0\x80")[0] == "a😀\u0000"
+    assert decode_value(b"\xc0\x0a\x01\xa1\x07a\xed\xa0\xbd\xed\xb8\x80")[0] == ["a😀"]
+    with pytest.raises(ProviderError):
+        decode_value(b"\xa1\x03\xed\xa0\xbd")  # half a pair is no character
+
+
 def test_described_values_and_arrays_come_back() -> None:
     value = Described(ULong(0x24), [Symbol("x"), UInt(300), Timestamp(5), UUID(int=1), ULong(2**63), b"\x00"])
     assert decode_value(encode_value(value))[0] == value

@@ -27,6 +27,7 @@ BODIES: list[tuple[MessageKind, Any]] = [
         MessageKind.MAP,
         {"i": 1, "l": Long(2), "b": Byte(3), "s": Short(4), "f": Float(0.5), "d": 0.1, "c": Char("x"), "y": b"\x00", "n": None},
     ),
+    (MessageKind.MAP, {"é": "a\u0000b 😀"}),
     (MessageKind.STREAM, [1, "two", b"three", None, True]),
 ]
 

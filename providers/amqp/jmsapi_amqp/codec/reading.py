@@ -59,7 +59,19 @@ def _variable(width: int, make: Callable[[bytes], AmqpValue]) -> Reader:
 
 
 def _text(data: bytes) -> str:
-    return data.decode()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _modified_text(data)
+
+
+def _modified_text(data: bytes) -> str:
+    """Read Java's modified UTF-8, which Classic 6.3.1 lets out in the texts of map messages.
+
+    A character beyond U+FFFF is a pair of surrogates of three bytes each there, and U+0000 is two bytes.
+    """
+    halves = data.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
+    return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 @lru_cache(maxsize=256)
@@ -141,7 +153,7 @@ def _entries(buffer: bytes, position: int, width: int, depth: int) -> tuple[list
             at = start + buffer[at + 1]
             if at > end:
                 raise bad_format("a text is longer than the list or map it is in")
-            add(buffer[start:at].decode())
+            add(_text(buffer[start:at]))
         elif code == 0x40:
             add(None)
             at += 1
