@@ -230,3 +230,6 @@ class ConsumerSpec:
     """Acks come late, many at once (CLIENT, TRANSACTED): a wire with a window must not stall on it."""
     origin: str | None = None
     """The consumer's own connection, as its sends say in ``Envelope.origin``; for no-local."""
+    terms: str | None = None
+    """The selector as the application gave it, when ``selector`` is no longer that: not to be evaluated, only to be compared
+    by a provider that keeps a subscription's terms in the broker. None: ``selector`` is what was given."""

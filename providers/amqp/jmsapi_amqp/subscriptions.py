@@ -103,10 +103,10 @@ class Subscriptions:
         active = self._active.get(key)
         if active is not None:
             self._check(active, spec, asked)
-        if spec.shared and not spec.durable and not SHARED.enter((*self._owner, name), spec.address, spec.selector):
+        if spec.shared and not spec.durable and not SHARED.enter((*self._owner, name), spec.address, _terms(spec)):
             raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
         if active is None:
-            active = self._active[key] = _Active(spec.address, spec.selector, spec.shared)
+            active = self._active[key] = _Active(spec.address, _terms(spec), spec.shared)
         number = next(n for n in range(1, 1 << 30) if n not in active.numbers)
         active.numbers.add(number)
         return Place(name, spec.durable, number)
@@ -118,7 +118,7 @@ class Subscriptions:
     def _check(self, active: _Active, spec: ConsumerSpec, asked: str) -> None:
         if not active.shared or not spec.shared:
             raise ProviderError(ErrorKind.IN_USE, f"{asked}: the subscription has an active consumer")
-        if active.address != spec.address or active.selector != spec.selector:
+        if active.address != spec.address or active.selector != _terms(spec):
             raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
 
     def leave(self, link: SenderLink | ReceiverLink) -> None:
@@ -147,6 +147,10 @@ class Subscriptions:
         from jmsapi_amqp.aside import unsubscribe_aside
 
         await unsubscribe_aside(connection, f"{name}:global", name)
+
+
+def _terms(spec: ConsumerSpec) -> str | None:
+    return spec.terms or spec.selector
 
 
 def _link_name(name: str, spec: ConsumerSpec, number: int, *, private: bool) -> str:

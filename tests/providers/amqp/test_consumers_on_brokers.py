@@ -117,6 +117,20 @@ def test_a_durable_subscription_with_other_terms_begins_anew(jms_broker: Broker,
     line.provider.remove(line.session(), "s").result(10)
 
 
+def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(rabbitmq: Broker, dial: Dial, topic: Address) -> None:
+    line = dial(rabbitmq, client_id=f"c.{topic.name}")
+    spec = {"subscription": "s", "durable": True}
+    line.provider.release(line.consumer(topic, terms="n = 1", **spec)).result(10)
+    line.send(topic, "kept")
+    consumer = line.consumer(topic, terms="n = 1", **spec)
+    assert line.receive(consumer, accept=False)[0].envelope.body == "kept"
+    line.provider.release(consumer).result(10)
+    consumer = line.consumer(topic, terms="n = 2", **spec)
+    assert line.nothing_more(consumer)
+    line.provider.release(consumer).result(10)
+    line.provider.remove(line.session(), "s").result(10)
+
+
 # ---------------------------------------------------------------- shared
 
 
@@ -160,8 +174,7 @@ def test_members_of_a_shared_subscription_must_agree(sharing_broker: Broker, dia
     spec = {"subscription": f"s.{topic.name}", "durable": durable, "shared": True}
     consumer = line.consumer(topic, **spec)
     assert refusal(line, Address(DestinationKind.TOPIC, topic.name + ".other"), **spec) is ErrorKind.MISMATCH
-    if line.capabilities.topic_selector:
-        assert refusal(line, topic, selector="n = 1", **spec) is ErrorKind.MISMATCH
+    assert refusal(line, topic, terms="n = 1", **spec) is ErrorKind.MISMATCH
     line.send(topic)
     line.receive(consumer)
 

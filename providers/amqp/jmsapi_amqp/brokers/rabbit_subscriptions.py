@@ -62,7 +62,7 @@ class RabbitSubscriptions:
             answer = await manage.put_queue(lock, durable=False, exclusive=True, auto_delete=True)
             if answer.status not in (200, 201):
                 raise ProviderError(ErrorKind.IN_USE, f"{asked}: another connection is active on it")
-        wanted = {_TOPIC: spec.address.name, _SELECTOR: spec.selector or ""}
+        wanted = {_TOPIC: spec.address.name, _SELECTOR: spec.terms or spec.selector or ""}
         found = await manage.get_queue(queue)
         if found.status == 200 and _changed(found, wanted):
             if spec.shared and _consumers(found) > 0:
