@@ -12,7 +12,7 @@ from typing import cast, get_args
 from . import INFO, KINDS, Broker, BrokerKind, LauncherError, LaunchHow, Wire, available, found, launch
 
 _STATE = Path(".brokers")
-_URL_WIRES: tuple[Wire, ...] = ("stomp", "amqp")
+_URL_WIRES: tuple[Wire, ...] = ("stomp", "amqp", "openwire")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -98,6 +98,11 @@ class Broker:
         """Form ``amqp://host:port``, without credentials."""
         return self._address("amqp")
 
+    @property
+    def openwire_url(self) -> str:
+        """Form ``tcp://host:port``, without credentials; there is none on RabbitMQ."""
+        return self._address("openwire")
+
     def url(self, wire: Wire) -> str:
         """Form a wire's URL with the credentials in it, percent-encoded.
 

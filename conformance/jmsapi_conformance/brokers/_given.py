@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
@@ -10,15 +11,17 @@ from ._broker import Broker, version_of
 from ._handshake import check_amqp, stomp_server
 from ._kinds import INFO, BrokerKind, LauncherError, Wire
 
-_WIRES: dict[str, Wire] = {"stomp": "stomp", "stomp+ssl": "stomp", "amqp": "amqp", "amqps": "amqp"}
-_PORTS = {"stomp": 61613, "stomp+ssl": 61614, "amqp": 5672, "amqps": 5671}
+_WIRES: dict[str, Wire] = {"stomp": "stomp", "stomp+ssl": "stomp", "amqp": "amqp", "amqps": "amqp", "tcp": "openwire"}
+_PORTS = {"stomp": 61613, "stomp+ssl": 61614, "amqp": 5672, "amqps": 5671, "tcp": 61616}
+_LISTENS_S = 5.0
 
 
 def given(kind: BrokerKind, environ: Mapping[str, str] = os.environ) -> Broker | None:
     """Find a broker's URLs in the environment and see that it answers.
 
     Args:
-        kind: Its URLs are in ``JMSAPI_ARTEMIS_URLS`` and so on: separated by commas, one a wire, credentials in them.
+        kind: Its URLs are in ``JMSAPI_ARTEMIS_URLS`` and so on: separated by commas, one a wire, credentials in them;
+            ``tcp`` is the wire of Java's own clients.
     Returns:
         The broker, or None when the variable is not set or empty.
     Raises:
@@ -44,6 +47,9 @@ def given(kind: BrokerKind, environ: Mapping[str, str] = os.environ) -> Broker |
                 version = version_of(stomp_server(parts.hostname, port, user, password))
             elif parts.scheme == "amqp":
                 check_amqp(parts.hostname, port)
+            elif wire == "openwire":
+                # Not spoken here: it must only listen.
+                socket.create_connection((parts.hostname, port), timeout=_LISTENS_S).close()
         except OSError as error:
             raise LauncherError(f"{name}: {addresses[wire]} does not answer: {error}") from error
     if not addresses:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from jmsapi_conformance.brokers import Broker, LauncherError, launch
 from jmsapi_conformance.brokers._broker import version_of
 from jmsapi_conformance.brokers._given import given
@@ -51,6 +52,7 @@ def test_a_given_broker_is_not_ours_to_end(end: Callable[[Broker], None]) -> Non
         ("amqps://a:b@broker.example,stomp+ssl://c:d@broker.example", "same user and password"),
         ("stomp://127.0.0.1:1", "does not answer"),
         ("amqp://127.0.0.1:1", "does not answer"),
+        ("tcp://127.0.0.1:1", "does not answer"),
     ],
 )
 def test_a_bad_url_is_refused_without_showing_its_password(urls: str, complaint: str) -> None:
