@@ -49,6 +49,7 @@ class Artemis(Dialect):
     checks_client_ids: ClassVar[bool] = False
     rejects_by_copy: ClassVar[bool] = True
     closing_returns: ClassVar[bool] = True
+    exact_windows: ClassVar[bool] = False
     frame_limit: ClassVar[int] = 100 * 1024 * 1024
 
     def capabilities(self) -> Capabilities:
@@ -175,7 +176,7 @@ class Artemis(Dialect):
 
     def window(self, size: int | None, *, deferred: bool) -> Headers:
         """Return the window in bytes: 0 is one message at a time, -1 is without end."""
-        room = -1 if size is None else 0 if size <= 1 and not deferred else self.window_room(size, deferred=deferred)
+        room = -1 if size is None else 0 if size == 1 else self.window_room(size, deferred=deferred)
         return [("consumer-window-size", str(room))]
 
     def window_cost(self, size: int) -> int:
@@ -183,8 +184,13 @@ class Artemis(Dialect):
         return size
 
     def window_room(self, size: int, *, deferred: bool) -> int:
-        """Return bytes; late acknowledgements get a window that holds many messages of usual size."""
-        room = max(size, 1) * _BYTES_A_MESSAGE
+        """Return bytes; one message at a time is a window that any message fills.
+
+        Late acknowledgements get a window that holds many messages of usual size.
+        """
+        if size == 1:
+            return 1
+        room = size * _BYTES_A_MESSAGE
         return max(room, self.options.artemis_tx_window) if deferred and size >= _MANY else room
 
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
@@ -199,8 +205,8 @@ class Artemis(Dialect):
         return headers.get("_AMQ_GROUP_ID"), headers.get("JMS_PY_gseq") or headers.get("_AMQ_GROUP_SEQUENCE")
 
     def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
-        """Return the times; the broker stamps a timestamp of its own."""
-        stamped = number(headers, "JMS_PY_time" if "JMS_PY_time" in headers else "timestamp")
+        """Return the times; the broker stamps a timestamp of its own, also where the sender wanted none."""
+        stamped = number(headers, "JMS_PY_time" if "JMS_PY_type" in headers else "timestamp")
         return stamped, number(headers, "expires"), number(headers, "JMS_PY_due") or number(headers, "_AMQ_SCHED_DELIVERY")
 
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from jmsapi.spi import ConsumerSpec, Delivery
@@ -37,12 +38,14 @@ class Consumer:
         "names",
         "open",
         "plan",
+        "rejecting",
         "room",
         "shown",
         "size",
         "spec",
         "unsettled",
         "waits_since",
+        "when_settled",
     )
 
     def __init__(self, handle: ConsumerHandle, spec: ConsumerSpec, plan: Plan, link: Link) -> None:
@@ -68,6 +71,9 @@ class Consumer:
         self.arrived = 0.0
         self.waits_since = 0.0
         """When the oldest in the buffer came."""
+        self.rejecting = 0
+        """Deliveries whose copies are on their way to the dead letter queue."""
+        self.when_settled: list[Callable[[], None]] = []
         self.open = False
         self.closing = False
         self.shown = False
@@ -75,8 +81,13 @@ class Consumer:
 
     @property
     def extensible(self) -> bool:
-        """Whether a full window may be made larger by a further subscription."""
-        return self.plan.shareable and self.spec.deferred_acks and self.open and not self.closing
+        """Whether a full window may be made larger by a further subscription.
+
+        Where acknowledgements come at once that is up to what the core asked for: the first window may have been smaller.
+        """
+        if not self.plan.shareable or not self.open or self.closing:
+            return False
+        return self.spec.deferred_acks or self.size < self.spec.prefetch
 
     def settled(self, tag: StompTag, cost: int) -> None:
         """Take a delivery off what is unsettled."""

@@ -30,6 +30,7 @@ _BROWSER: Final = b"\nbrowser:"
 _DESTINATION: Final = b"\ndestination:"
 _REQUEUE: Final = b"requeue:true\n"
 _MISSES: Final = 100
+_FEW: Final = 8
 _LOOK_S: Final = 60.0
 
 
@@ -72,7 +73,10 @@ class Consumers:
             else:
                 answered(cause)
 
-        self._subscribe(consumer, max(consumer.spec.prefetch, 1) if bounded else None, subscribed)
+        size = max(consumer.spec.prefetch, 1)
+        if size <= _FEW and consumer.plan.shareable and not self._wiring.dialect.exact_windows:
+            size = 1  # one more at a time, when it is wanted: bytes would let too many small messages through
+        self._subscribe(consumer, size if bounded else None, subscribed)
 
     def _subscribe_to_misses(self, consumer: Consumer, headers: Headers, done: Done) -> None:
         name = f"c{consumer.handle.serial}.misses"
@@ -100,9 +104,20 @@ class Consumers:
         consumer.link.request(f"cannot consume from {spec.address.name!r}", "SUBSCRIBE", headers, done)
 
     def _widen(self, consumer: Consumer) -> None:
-        """Make room when the application waits for more than the broker's window lets through: else it would wait for ever."""
-        if consumer.credit and not consumer.buffer and consumer.extensible and 0 < consumer.room * 0.9 <= consumer.held:
-            self._subscribe(consumer, consumer.size, lambda _: None)
+        """Make room when the application waits for more than the broker's window lets through: else it would wait for ever.
+
+        By as many messages as are wanted, so that no more are held here than the core asked for; after a few times by as
+        much again, for each time costs a subscription.
+        """
+        if not consumer.credit or consumer.buffer or not consumer.extensible or consumer.held < consumer.room * 0.9:
+            return
+        if len(consumer.names) < _FEW:
+            size = min(consumer.credit, consumer.size)
+        elif consumer.spec.deferred_acks:
+            size = max(consumer.credit, consumer.size)
+        else:
+            return
+        self._subscribe(consumer, size if self._wiring.dialect.exact_windows or size > _FEW else 1, lambda _: None)
 
     def _forget(self, consumer: Consumer) -> None:
         self._by_serial.pop(consumer.handle.serial, None)
@@ -270,6 +285,17 @@ class Consumers:
                 link.write(b"".join(frames[:-1]))
             link.confirmed(frames[-1], done)
 
+    def rejecting(self, tag: StompTag, change: int) -> None:
+        """Count deliveries whose copies are on their way to the dead letter queue."""
+        consumer = self._by_serial.get(tag.consumer)
+        if consumer is None:
+            return
+        consumer.rejecting += change
+        if consumer.rejecting == 0:
+            waiting, consumer.when_settled = consumer.when_settled, []
+            for call in waiting:
+                call()
+
     def held(self, tags: Sequence[StompTag]) -> list[tuple[StompTag, StompEnvelope]]:
         """Return those of the tags that are not settled, with their messages."""
         found: list[tuple[StompTag, StompEnvelope]] = []
@@ -314,6 +340,10 @@ class Consumers:
         """End a consumer; what it holds unsettled goes back to the broker."""
         if consumer.closing or consumer.handle.serial not in self._by_serial:
             done(None)
+            return
+        if consumer.rejecting:
+            # Copies are on their way: their messages are acknowledged first, for afterwards they cannot be.
+            consumer.when_settled.append(lambda: self.release(consumer, done))
             return
         consumer.closing = True
         consumer.credit = 0

@@ -55,6 +55,8 @@ class Dialect(ABC):
     """There is no frame that rejects: a copy is sent to the dead letter queue, then the message acknowledged."""
     closing_returns: ClassVar[bool]
     """UNSUBSCRIBE gives unsettled messages back."""
+    exact_windows: ClassVar[bool] = True
+    """A window holds a number of messages."""
     delivery_patience: ClassVar[float | None] = None
     """Seconds after which what waits unsettled is given back, before the broker takes offence."""
     frame_limit: ClassVar[int]

@@ -43,21 +43,22 @@ class Subscriptions:
             ProviderError: IN_USE, an unshared one is active; MISMATCH, a shared one is active with another topic or
                 selector, or the name is known as the other kind.
         """
+        selector = spec.selector if spec.terms is None else spec.terms
         with self._guard:
             record = self._records.get(key)
             if record is None:
-                self._records[key] = _Record(spec.address.name, spec.selector, spec.no_local, spec.shared, 1)
+                self._records[key] = _Record(spec.address.name, selector, spec.no_local, spec.shared, 1)
                 return False
             if record.shared != spec.shared:
                 kind = "a shared" if record.shared else "an unshared"
                 raise ProviderError(ErrorKind.MISMATCH, f"{spec.subscription!r} is {kind} subscription; unsubscribe it first")
-            same = (record.topic, record.selector, record.no_local) == (spec.address.name, spec.selector, spec.no_local)
+            same = (record.topic, record.selector, record.no_local) == (spec.address.name, selector, spec.no_local)
             if record.active and not spec.shared:
                 raise ProviderError(ErrorKind.IN_USE, f"the subscription {spec.subscription!r} is in use")
             if record.active and not same:
                 text = f"the subscription {spec.subscription!r} is in use with another topic or selector"
                 raise ProviderError(ErrorKind.MISMATCH, text)
-            record.topic, record.selector, record.no_local = spec.address.name, spec.selector, spec.no_local
+            record.topic, record.selector, record.no_local = spec.address.name, selector, spec.no_local
             record.active += 1
             return not same
 

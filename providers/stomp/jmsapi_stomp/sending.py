@@ -100,10 +100,11 @@ class Sending:
         wiring = self._wiring
 
         def copied(cause: ProviderError | None) -> None:
+            if cause is None:
+                self._consumers.acknowledge([tag], done)
+            self._consumers.rejecting(tag, -1)
             if cause is not None:
                 done(cause)
-                return
-            self._consumers.acknowledge([tag], done)
 
         try:
             copy = _dead(envelope, wiring.options.dlq)
@@ -113,6 +114,7 @@ class Sending:
         except ProviderError as cause:
             done(ProviderError(ErrorKind.FORMAT, f"a rejected message cannot be copied: {cause.message}"))
             return
+        self._consumers.rejecting(tag, 1)
         wiring.link.confirmed(frame, copied)
 
 

@@ -241,3 +241,16 @@ def test_a_name_the_broker_would_misread_is_refused(dial: Dial, each_broker: Bro
         assert caught.value.kind is ErrorKind.DESTINATION
     with pytest.raises(ProviderError):
         line.provider.open_producer(line.session(), Address(DestinationKind.QUEUE, bad)).result(10)
+
+
+@pytest.mark.parametrize("deferred", [True, False])
+def test_a_small_prefetch_is_kept_to_the_message_even_where_windows_are_bytes(
+    dial: Dial, each_broker: Broker, queue: Address, deferred: bool
+) -> None:
+    line, other = dial(each_broker), dial(each_broker)
+    for n in range(10):
+        line.send(queue, str(n))
+    consumer = line.consumer(queue, prefetch=3, deferred_acks=deferred, credit=3)
+    assert len(line.events.take(consumer, 3)) == 3
+    rest = other.receive(other.consumer(queue, prefetch=20), 7)
+    assert bodies(rest) == [str(n) for n in range(3, 10)]
