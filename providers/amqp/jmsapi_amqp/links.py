@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jmsapi.spi import Address, Delivery, ErrorKind, Handle, Outcome, ProviderError, Tag
 from jmsapi_amqp import engine
-from jmsapi_amqp.codec import Described, ReceivedEnvelope, quick_delivery_count
+from jmsapi_amqp.codec import Described, envelope_of, quick_delivery_count
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import to_error
 from jmsapi_amqp.tasks import Promise
@@ -348,7 +348,7 @@ class ReceiverLink(_Link):
             else:
                 connection.incoming[number] = (delivery, self)
                 self.unsettled.add(number)
-            envelope = ReceivedEnvelope(data, connection.book, self.near, connection.read_ms)
+            envelope = envelope_of(data, connection.book, self.near, connection.read_ms)
             count = quick_delivery_count(data, connection.acquirer_tells)
             self.batch.append(Delivery(AmqpTag(number), envelope, count))
         if self.batch:

@@ -349,6 +349,17 @@ class ReceivedEnvelope:
             return empty_body(kind)
         raise bad_format(f"a {kind.name} message came with a body of bytes")
 
+    def plain_body(self) -> AmqpValue:
+        """Return the body as AMQP has it: a value, or the bytes of its data; None when there is none."""
+        if not self._scanned:
+            self._scan()
+        if self._body < 0:
+            return None
+        code, at = _section(self._raw, self._body)
+        if code == _VALUE:
+            return decode_value(self._raw, at)[0]
+        return b"".join([part for part in self._parts(code) if isinstance(part, bytes)])
+
     def _parts(self, wanted: int) -> list[AmqpValue]:
         """Return the values of the body's sections: data and sequences may come in several."""
         raw = self._raw
