@@ -71,7 +71,11 @@ def test_what_goes_in_by_one_wire_comes_out_by_the_other(
         for message in messages(session):
             if sending == "amqp" and not isinstance(message, TextMessage | BytesMessage):
                 continue  # a STOMP reader gets no body of the other kinds from anybody but a STOMP sender
-            if (sending, each_broker.kind, told(message)) == ("amqp", "classic", ("text", "a\u0000b")):
+            if (
+                (sending, each_broker.kind) == ("amqp", "classic")
+                and isinstance(message, TextMessage)
+                and "\0" in (message.text or "")
+            ):
                 continue  # Classic 6.3.1 sends it without a length, so that the NUL ends the frame
             for name, value in PROPERTIES.items():
                 # Classic 6.3.1 puts a NUL into a STOMP header as it is, which ends the frame there, and closes the connection
