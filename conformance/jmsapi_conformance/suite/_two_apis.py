@@ -18,7 +18,7 @@ from jmsapi import (
 )
 from jmsapi_conformance.fixtures import Connect
 
-__all__ = ["Client", "client_of", "each_api", "refused"]
+__all__ = ["Client", "client_of", "client_within", "each_api", "refused"]
 
 Client = Session | JMSContext
 each_api = pytest.mark.parametrize("api", ["Session", "JMSContext"])
@@ -30,6 +30,17 @@ def client_of(connect: Connect, api: str, client_id: str | None = None, mode: in
     if api == "Session":
         return connect(client_id=client_id).create_session(mode)
     return connect.context(client_id=client_id, session_mode=mode)
+
+
+@contextmanager
+def client_within(connect: Connect, api: str, client_id: str | None = None) -> Generator[Client]:
+    """Create a session or a context for a while; at its end the connection is closed and the client id free."""
+    if api == "Session":
+        with connect(client_id=client_id) as connection:
+            yield connection.create_session()
+    else:
+        with connect.context(client_id=client_id) as context:
+            yield context
 
 
 @contextmanager
