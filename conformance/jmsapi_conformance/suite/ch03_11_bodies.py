@@ -168,7 +168,7 @@ def check_new(message: Message) -> None:
         message.clear_body()
 
 
-@requirement("3.11.1-2")
+@requirement("3.11.1-2", "B.2.7-1")
 @each_kind
 def test_clearing_the_body_leaves_the_properties(session: Session, kind: str) -> None:
     message = filled(session, kind)
@@ -179,7 +179,7 @@ def test_clearing_the_body_leaves_the_properties(session: Session, kind: str) ->
     assert (message.get_string_property("colour"), message.jms_type) == ("red", "type")
 
 
-@requirement("3.11.2-1")
+@requirement("3.11.2-1", "B.2.16-1")
 @each_body
 def test_a_received_body_cannot_be_changed(session: Session, other_session: Session, queue: Queue, kind: str) -> None:
     received = passed(filled(session, kind), session, queue, other_session)

@@ -61,7 +61,7 @@ def test_a_session_makes_messages_of_its_provider(session: Session, kind: str) -
     assert body_of(message) == body_of(filled(session, kind))
 
 
-@requirement("3.12-3")
+@requirement("3.12-3", "B.2.21-9")
 def test_what_is_written_is_copied(session: Session) -> None:
     data, value = bytearray(b"data"), {"list": [1]}
     map_, stream, bytes_ = session.create_map_message(), session.create_stream_message(), session.create_bytes_message()

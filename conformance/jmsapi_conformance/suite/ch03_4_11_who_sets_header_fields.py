@@ -39,6 +39,7 @@ IDS = {
 }
 
 
+@requirement("B.5.20-1")
 @pytest.mark.parametrize("field", [pytest.param(field, marks=requirement(one)) for field, one in IDS.items()])
 def test_what_a_client_stores_is_thrown_away_by_the_send(
     session: Session, other_session: Session, queue: Queue, names: Names, field: str

@@ -138,7 +138,7 @@ def test_without_a_delay_the_delivery_time_is_the_send_time(session: Session, ot
     assert receive(other_session.create_consumer(queue)).jms_delivery_time == message.jms_delivery_time
 
 
-@requirement("3.4.13-1", "3.4.13-3")
+@requirement("3.4.13-1", "3.4.13-3", "B.5.9-1")
 @needs("delivery_delay")
 def test_the_delivery_time_is_the_send_time_and_the_delay(
     session: Session, context: JMSContext, other_session: Session, queue: Queue
@@ -177,7 +177,7 @@ def test_in_a_transaction_the_delay_counts_from_the_send_call(
     assert message.jms_delivery_time <= now_ms()
 
 
-@requirement("3.4.13-4")
+@requirement("3.4.13-4", "B.5.9-1")
 @needs("delivery_delay")
 @pytest.mark.parametrize("where", ["queue", "topic"])
 def test_nobody_gets_a_message_before_its_delivery_time(

@@ -215,7 +215,7 @@ def test_in_a_transaction_the_timestamp_is_that_of_the_send_call(
     assert receive(other_session.create_consumer(queue)).jms_timestamp == message.jms_timestamp
 
 
-@requirement("3.4.4-3")
+@requirement("3.4.4-3", "B.3.2-3")
 def test_without_timestamps_they_are_0_or_normal(session: Session, other_session: Session, queue: Queue) -> None:
     producer = session.create_producer(queue)
     assert producer.disable_message_timestamp is False
@@ -283,7 +283,7 @@ def test_without_a_reply_destination_the_receiver_sees_none(session: Session, ot
     assert passed(session.create_text_message("text"), session, queue, other_session).jms_reply_to is None
 
 
-@requirement("3.4.7-1", "3.4.11-11")
+@requirement("3.4.7-1", "3.4.11-11", "B.3.1-1")
 @pytest.mark.parametrize(
     "mode", [Session.CLIENT_ACKNOWLEDGE, pytest.param(Session.SESSION_TRANSACTED, marks=needs("transactions"))]
 )

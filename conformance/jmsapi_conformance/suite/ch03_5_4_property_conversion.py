@@ -135,7 +135,7 @@ def test_text_is_true_only_if_it_says_so(session: Session, text: str, value: boo
     assert message.get_boolean_property("it") is value
 
 
-@requirement("3.5.4-5")
+@requirement("3.5.4-5", "B.2.18-1")
 @pytest.mark.parametrize("name", ["null", "missing"])
 def test_null_reads_like_value_of_null(session: Session, other_session: Session, queue: Queue, name: str) -> None:
     message = session.create_text_message("text")

@@ -53,7 +53,7 @@ def test_a_selector_may_name_any_jmsx_property(session: Session, other_session: 
     assert receive_text(consumer) == "text"
 
 
-@requirement("3.5.9-4")
+@requirement("3.5.9-4", "B.5.12-2")
 @needs("queue_selector")
 def test_a_selector_on_what_is_set_on_receive_does_not_break_the_session(
     session: Session, other_session: Session, queue: Queue, names: Names
@@ -126,7 +126,7 @@ def test_what_is_set_on_send_is_alike_on_both_sides(connection: Connection, othe
         check_set_on_send(name, connection, other_session, queue)
 
 
-@requirement("3.5.9-7", "3.5.11-1")
+@requirement("3.5.9-7", "3.5.11-1", "B.5.12-1")
 def test_every_received_message_has_a_delivery_count(
     session: Session, other_session: Session, queue: Queue, topic: Topic
 ) -> None:
@@ -185,7 +185,7 @@ def again(receiver: Session, mode: int) -> None:
         receiver.recover()
 
 
-@requirement("3.5.11-2", "3.5.11-3")
+@requirement("3.5.11-2", "3.5.11-3", "B.5.12-1")
 @pytest.mark.parametrize(
     "mode", [Session.CLIENT_ACKNOWLEDGE, pytest.param(Session.SESSION_TRANSACTED, marks=needs("transactions"))]
 )

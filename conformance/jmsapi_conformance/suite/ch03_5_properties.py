@@ -96,7 +96,7 @@ def test_a_word_of_the_selector_language_is_no_name(session: Session, word: str)
     message.set_string_property(f"{word}x", "text")
 
 
-@requirement("3.5.1-3")
+@requirement("3.5.1-3", "B.4.5.2-2")
 @EACH_SETTER
 def test_every_setter_refuses_a_missing_name(session: Session, setter: str) -> None:
     for name in (None, ""):
@@ -213,7 +213,7 @@ def test_cleared_properties_can_be_written_again(session: Session, other_session
         received.text = "other"  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@requirement("3.5.7-3")
+@requirement("3.5.7-3", "B.2.7-1")
 @each_kind
 def test_clearing_properties_leaves_the_body(session: Session, kind: str) -> None:
     message = filled(session, kind)

@@ -90,7 +90,7 @@ def test_a_message_can_be_sent_again_and_again(session: Session, other_session: 
     assert len(set(ids)) == 3
 
 
-@requirement("3.10-1")
+@requirement("3.10-1", "B.2.17-1")
 @each_kind_sent
 def test_a_receiver_may_overwrite_the_header(session: Session, other_session: Session, queue: Queue, kind: str) -> None:
     received = passed(filled(session, kind), session, queue, other_session)
@@ -120,7 +120,7 @@ def test_clearing_a_part_makes_that_part_writable(session: Session, other_sessio
     assert second.get_string_property("colour") == "blue"
 
 
-@requirement("3.10-3")
+@requirement("3.10-3", "B.3.1-7")
 @each_kind_sent
 @pytest.mark.parametrize(
     "mode", [Session.CLIENT_ACKNOWLEDGE, pytest.param(Session.SESSION_TRANSACTED, marks=needs("transactions"))]

@@ -59,6 +59,7 @@ OF_A_QUEUE_CONNECTION: dict[str, OnConnection] = {
 }
 
 
+@requirement("7.3-6", "B.4.5.2-4")
 @pytest.mark.parametrize(
     "kind",
     [
@@ -97,6 +98,7 @@ OF_A_QUEUE_SESSION: dict[str, list[OnQueueSession]] = {
 }
 
 
+@requirement("7.3-6", "B.4.5.2-4")
 @pytest.mark.parametrize(
     "method",
     [
@@ -127,6 +129,7 @@ OF_A_TOPIC_SESSION: dict[str, list[OnTopicSession]] = {
 }
 
 
+@requirement("7.3-6", "B.4.5.2-4")
 @pytest.mark.parametrize(
     "method",
     [

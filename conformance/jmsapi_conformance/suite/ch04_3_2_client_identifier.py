@@ -53,7 +53,7 @@ def test_a_client_id_can_be_set_on_a_new_context(context: JMSContext, names: Nam
     assert receive_text(context.create_consumer(queue)) == "text"
 
 
-@requirement("4.3.2-3")
+@requirement("4.3.2-3", "B.2.21-14")
 def test_a_client_id_of_the_factory_cannot_be_replaced(backend: Backend, names: Names) -> None:
     client_id = names.client_id()
     factory = backend.factory(client_id=client_id)
@@ -74,7 +74,7 @@ USES_OF_A_CONNECTION: dict[str, Callable[[Connection], object]] = {
 }
 
 
-@requirement("4.3.2-4")
+@requirement("4.3.2-4", "B.2.21-14")
 @pytest.mark.parametrize("use", USES_OF_A_CONNECTION.values(), ids=USES_OF_A_CONNECTION)
 def test_a_connection_in_use_takes_no_client_id(connect: Connect, names: Names, use: Callable[[Connection], object]) -> None:
     connection = connect(started=False)
@@ -205,7 +205,7 @@ def test_no_client_id_is_needed_for_all_else(
     consumer.close()
 
 
-@requirement("4.3.2-8")
+@requirement("4.3.2-8", "B.5.8-2")
 @needs("durable_subscription")
 def test_an_unshared_durable_subscription_needs_a_client_id(session: Session, topic: Topic, names: Names) -> None:
     with pytest.raises(IllegalStateException):

@@ -6,7 +6,7 @@ from jmsapi_conformance.kit import Recorder, expect_nothing_for, receive_text, s
 from jmsapi_conformance.marks import requirement
 
 
-@requirement("4.3.3-1")
+@requirement("4.3.3-1", "9.1.7-1", "B.2.21-10")
 def test_a_new_connection_delivers_nothing_until_it_is_started(connect: Connect, queue: Queue, other_session: Session) -> None:
     send_texts(other_session, queue, "early")
     connection = connect(started=False)
@@ -17,7 +17,7 @@ def test_a_new_connection_delivers_nothing_until_it_is_started(connect: Connect,
     assert receive_text(consumer) == "early"
 
 
-@requirement("4.3.3-1")
+@requirement("4.3.3-1", "9.1.7-1", "B.2.21-10")
 def test_a_new_connection_calls_no_listener_until_it_is_started(
     connect: Connect, queue: Queue, other_session: Session, names: Names
 ) -> None:

@@ -196,7 +196,7 @@ def test_a_listener_that_finishes_during_stop_has_all_services_of_the_connection
     assert receive_text(other_session.create_consumer(answers)) == "answer"
 
 
-@requirement("4.3.4-9")
+@requirement("4.3.4-9", "B.5.18-1")
 def test_a_listener_that_stops_its_own_connection_does_not_deadlock(
     connection: Connection, session: Session, queue: Queue, other_session: Session
 ) -> None:

@@ -22,7 +22,7 @@ from jmsapi_conformance.kit import Problems, Recorder, eventually, finish, in_th
 from jmsapi_conformance.marks import needs, requirement
 
 
-@requirement("4.3.5-5")
+@requirement("4.3.5-5", "B.2.12-1")
 def test_closing_a_connection_closes_all_that_was_made_from_it(
     connect: Connect, queue: Queue, other_session: Session, names: Names
 ) -> None:
@@ -54,7 +54,7 @@ def test_closing_a_connection_closes_all_that_was_made_from_it(
     assert [receive_text(remaining) for _ in range(4)] == ["1", "2", "3", "4"]
 
 
-@requirement("4.3.5-5", "4.3.5-12")
+@requirement("4.3.5-5", "4.3.5-12", "B.2.12-1")
 @needs("browser")
 def test_closing_a_connection_closes_its_browsers(connect: Connect, queue: Queue) -> None:
     connection = connect()
@@ -92,7 +92,7 @@ USES_OF_A_CONNECTION: dict[str, Callable[[Connection], object]] = {
 }
 
 
-@requirement("4.3.5-10")
+@requirement("4.3.5-10", "B.2.21-13")
 @pytest.mark.parametrize("use", USES_OF_A_CONNECTION.values(), ids=USES_OF_A_CONNECTION)
 def test_a_closed_connection_cannot_be_used(factory: ConnectionFactory, use: Callable[[Connection], object]) -> None:
     connection = factory.create_connection()
@@ -219,7 +219,7 @@ def test_messages_of_a_closed_connection_stay_usable(connect: Connect, queue: Qu
     assert third.get_body(bytes) == b"\x00\xff"
 
 
-@requirement("4.3.5-14")
+@requirement("4.3.5-14", "B.2.21-13")
 def test_closing_a_closed_connection_raises_nothing(factory: ConnectionFactory) -> None:
     connection, context = factory.create_connection(), factory.create_context()
     connection.create_session()

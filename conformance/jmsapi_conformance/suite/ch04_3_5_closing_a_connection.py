@@ -33,7 +33,7 @@ from jmsapi_conformance.kit import (
 from jmsapi_conformance.marks import needs, requirement
 
 
-@requirement("4.3.5-1")
+@requirement("4.3.5-1", "B.2.13-1")
 @pytest.mark.parametrize("timeout_ms", [None, 6 * PATIENCE_MS])
 def test_close_ends_pending_receives(connect: Connect, names: Names, timeout_ms: float | None) -> None:
     connection = connect()
@@ -92,7 +92,7 @@ def test_a_listener_that_runs_when_its_connection_is_closed_can_acknowledge(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.3.5-3")
+@requirement("4.3.5-3", "B.2.3-1")
 def test_close_returns_when_all_listeners_and_receives_have_returned(
     connect: Connect, queue: Queue, other_session: Session, names: Names
 ) -> None:
@@ -113,7 +113,7 @@ def test_close_returns_when_all_listeners_and_receives_have_returned(
     assert len(listener.messages) == 1
 
 
-@requirement("4.3.5-4")
+@requirement("4.3.5-4", "B.5.18-1")
 def test_a_listener_that_closes_its_own_connection_does_not_deadlock(
     connect: Connect, queue: Queue, other_session: Session
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_listener_that_closes_its_own_connection_does_not_deadlock(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.3.5-4")
+@requirement("4.3.5-4", "B.5.18-4")
 def test_a_listener_that_closes_its_own_context_does_not_deadlock(
     factory: ConnectionFactory, queue: Queue, other_session: Session
 ) -> None:
@@ -148,7 +148,7 @@ def test_a_listener_that_closes_its_own_context_does_not_deadlock(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.3.5-6")
+@requirement("4.3.5-6", "B.5.11-1")
 def test_a_connection_is_a_resource_of_a_with_statement(factory: ConnectionFactory) -> None:
     with factory.create_connection() as orderly:
         orderly.create_session()
@@ -160,7 +160,7 @@ def test_a_connection_is_a_resource_of_a_with_statement(factory: ConnectionFacto
         failing.create_session()
 
 
-@requirement("4.3.5-6")
+@requirement("4.3.5-6", "B.5.11-1")
 def test_a_context_is_a_resource_of_a_with_statement(factory: ConnectionFactory) -> None:
     with factory.create_context() as orderly:
         orderly.create_message()

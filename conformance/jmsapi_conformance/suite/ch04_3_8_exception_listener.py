@@ -53,7 +53,7 @@ def test_a_plain_function_can_be_an_exception_listener(seam: Seam) -> None:
     problems.wait_for(1)
 
 
-@requirement("4.3.8-2")
+@requirement("4.3.8-2", "B.4.3.2-2")
 def test_the_registered_listener_is_returned(connection: Connection, context: JMSContext) -> None:
     for one in (connection, context):
         assert one.exception_listener is None
@@ -64,7 +64,7 @@ def test_the_registered_listener_is_returned(connection: Connection, context: JM
         assert one.exception_listener is None
 
 
-@requirement("4.3.8-3")
+@requirement("4.3.8-3", "B.5.17-1")
 def test_a_connection_calls_its_listener_in_one_thread_at_a_time(seam: Seam, queue: Queue) -> None:
     entered, going = threading.Event(), threading.Event()
     running = threading.Lock()
@@ -123,7 +123,7 @@ def test_a_receive_that_waits_when_the_link_breaks_raises(seam: Seam, queue: Que
         finish(pending)
 
 
-@requirement("4.3.8-6")
+@requirement("4.3.8-6", "B.5.17-2")
 def test_a_listener_may_close_the_failed_connection_and_open_another(
     seam: Seam, factory: ConnectionFactory, names: Names, other_session: Session
 ) -> None:

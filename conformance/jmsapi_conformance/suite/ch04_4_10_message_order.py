@@ -33,7 +33,7 @@ def test_the_order_holds_for_several_producers_of_a_session(session: Session, qu
     assert receive_texts(other_session.create_consumer(queue), 300) == expected
 
 
-@requirement("4.4.10.2-1")
+@requirement("4.4.10.2-1", "B.5.9-2")
 @needs("delivery_delay")
 def test_a_delayed_message_comes_after_one_that_is_due_earlier(session: Session, queue: Queue, other_session: Session) -> None:
     consumer = other_session.create_consumer(queue)

@@ -100,7 +100,7 @@ def test_a_message_is_acknowledged_when_its_listener_has_returned_and_not_before
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.4.11-5")
+@requirement("4.4.11-5", "B.2.21-2", "B.3.2-2")
 def test_acknowledge_on_one_message_acknowledges_all_that_the_session_has_delivered(
     connection: Connection, queue: Queue, other_session: Session, names: Names
 ) -> None:
@@ -150,7 +150,7 @@ def test_recover_restarts_at_the_first_unacknowledged_message(
     assert receive_text(consumer) == "6"
 
 
-@requirement("4.4.11-9")
+@requirement("4.4.11-9", "B.3.1-1")
 def test_recover_marks_what_it_delivers_again(connection: Connection, queue: Queue, other_session: Session) -> None:
     send_texts(other_session, queue, "text")
     session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)

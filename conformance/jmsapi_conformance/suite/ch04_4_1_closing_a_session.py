@@ -25,7 +25,7 @@ from jmsapi_conformance.kit import (
 from jmsapi_conformance.marks import needs, requirement
 
 
-@requirement("4.4.1-1", "4.4.1-2")
+@requirement("4.4.1-1", "4.4.1-2", "B.2.13-1")
 def test_close_ends_a_pending_receive(session: Session, queue: Queue) -> None:
     pending = must_wait(session.create_consumer(queue).receive)
     session.close()
@@ -78,7 +78,7 @@ def test_a_listener_that_runs_when_its_session_is_closed_keeps_all_services(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.4.1-3")
+@requirement("4.4.1-3", "B.2.3-2")
 def test_close_returns_when_the_running_listener_has_returned(session: Session, queue: Queue, other_session: Session) -> None:
     listener = HeldRecorder()
     session.create_consumer(queue).message_listener = listener
@@ -92,7 +92,7 @@ def test_close_returns_when_the_running_listener_has_returned(session: Session, 
     assert listener.texts == ["first"]
 
 
-@requirement("4.4.1-4")
+@requirement("4.4.1-4", "B.5.18-2")
 def test_a_listener_that_closes_its_own_session_does_not_deadlock(
     connection: Connection, queue: Queue, other_session: Session
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_listener_that_closes_its_own_session_does_not_deadlock(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.4.1-5")
+@requirement("4.4.1-5", "B.2.12-2")
 def test_closing_a_session_closes_what_was_made_from_it_and_no_other(
     connection: Connection, queue: Queue, other_session: Session
 ) -> None:
@@ -148,7 +148,7 @@ def test_closing_a_connection_closes_its_sessions(connection: Connection) -> Non
             session.create_message()
 
 
-@requirement("4.4.1-6")
+@requirement("4.4.1-6", "B.5.11-1")
 def test_a_session_is_a_resource_of_a_with_statement(connection: Connection) -> None:
     with connection.create_session() as orderly:
         orderly.create_message()
@@ -203,7 +203,7 @@ USES: dict[str, Callable[[Session, Queue], object]] = {
 }
 
 
-@requirement("4.4.1-9")
+@requirement("4.4.1-9", "B.2.21-13")
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_closed_session_cannot_be_used(session: Session, queue: Queue, use: Callable[[Session, Queue], object]) -> None:
     session.close()
@@ -237,7 +237,7 @@ def test_consumers_and_producers_of_a_closed_session_can_only_be_closed(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.4.1-10")
+@requirement("4.4.1-10", "B.2.21-11")
 def test_messages_of_a_closed_session_can_be_used_but_not_acknowledged(
     connection: Connection, queue: Queue, other_session: Session
 ) -> None:
@@ -254,7 +254,7 @@ def test_messages_of_a_closed_session_can_be_used_but_not_acknowledged(
     assert message.text == "anew"
 
 
-@requirement("4.4.1-11")
+@requirement("4.4.1-11", "B.2.21-13")
 def test_closing_a_closed_session_raises_nothing(session: Session) -> None:
     session.close()
     session.close()

@@ -119,7 +119,7 @@ def test_a_temporary_destination_goes_with_its_connection(connect: Connect, othe
         connect().create_session().create_consumer(destination)
 
 
-@requirement("4.4.3-6")
+@requirement("4.4.3-6", "B.3.2-1")
 @KINDS
 def test_a_deleted_temporary_destination_is_no_longer_valid(connection: Connection, kind: str) -> None:
     session = connection.create_session()

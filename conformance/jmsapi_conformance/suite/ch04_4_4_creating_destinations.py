@@ -33,7 +33,7 @@ def test_a_queue_and_a_topic_of_one_name_are_two_destinations(session: Session, 
     expect_nothing(from_topic, other_session, topic)
 
 
-@requirement("4.4.4-2")
+@requirement("4.4.4-2", "B.2.21-8")
 def test_making_a_destination_object_asks_nothing_of_the_broker(seam: Seam, names: Names) -> None:
     session = seam.connect().create_session()
     before = list(seam.calls)

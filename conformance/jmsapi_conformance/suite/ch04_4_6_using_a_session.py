@@ -70,7 +70,7 @@ def test_listeners_of_a_session_share_a_producer_without_locking(session: Sessio
     assert sender.overlaps == 0
 
 
-@requirement("4.4.6-4")
+@requirement("4.4.6-4", "B.2.4-1")
 def test_listeners_are_set_up_while_the_connection_is_stopped(connect: Connect, other_session: Session, names: Names) -> None:
     connection = connect(started=False)
     session = connection.create_session()
@@ -87,7 +87,7 @@ def test_listeners_are_set_up_while_the_connection_is_stopped(connect: Connect, 
     assert [listener.wait_for_texts(1) for listener in listeners] == [["0"], ["1"], ["2"]]
 
 
-@requirement("4.4.6-5")
+@requirement("4.4.6-5", "B.2.4-1")
 def test_a_session_gets_its_first_listener_on_a_started_connection(
     connect: Connect, queue: Queue, other_session: Session
 ) -> None:

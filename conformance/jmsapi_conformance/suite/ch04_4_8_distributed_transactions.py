@@ -5,7 +5,7 @@ from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.marks import requirement
 
 
-@requirement("4.4.8-1")
+@requirement("4.4.8-1", "B.4.5.2-3")
 def test_distributed_transactions_come_through_the_xa_interfaces_or_not_at_all(
     backend: Backend, factory: ConnectionFactory
 ) -> None:

@@ -61,7 +61,7 @@ def test_receive_waits_until_the_consumer_is_closed(session: Session, queue: Que
     assert finish(pending) is None
 
 
-@requirement("4.5.1-2")
+@requirement("4.5.1-2", "9.2.2-2")
 def test_receive_with_a_timeout_returns_none_when_time_is_up(session: Session, queue: Queue) -> None:
     consumer = session.create_consumer(queue)
     begun = time.monotonic()

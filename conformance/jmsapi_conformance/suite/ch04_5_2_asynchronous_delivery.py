@@ -113,7 +113,7 @@ def test_delivery_survives_a_listener_that_raises_and_the_log_has_its_traceback(
     assert any(isinstance(error, RuntimeError) for error in raised), "no record of the library has the traceback"
 
 
-@requirement("4.5.2-1")
+@requirement("4.5.2-1", "B.2.21-6")
 def test_without_a_listener_the_consumer_is_received_from_again(session: Session, queue: Queue, other_session: Session) -> None:
     listener = Recorder()
     consumer = session.create_consumer(queue)

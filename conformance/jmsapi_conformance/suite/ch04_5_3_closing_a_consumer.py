@@ -66,7 +66,7 @@ def test_close_does_not_wait_for_the_listener_of_another_consumer(
     eventually(lambda: listener.outcomes == [None], "the other listener returned")
 
 
-@requirement("4.5.3-2")
+@requirement("4.5.3-2", "B.5.18-3")
 @pytest.mark.parametrize(
     "mode",
     [
@@ -100,7 +100,7 @@ def test_a_listener_may_close_its_own_consumer(connection: Connection, queue: Qu
     assert listener.texts == ["first"]
 
 
-@requirement("4.5.3-2")
+@requirement("4.5.3-2", "B.5.18-3")
 def test_a_listener_may_close_its_own_consumer_of_a_context(context: JMSContext, names: Names, other_session: Session) -> None:
     queue = context.create_queue(names.queue())
     send_texts(other_session, queue, "first", "second")
@@ -182,7 +182,7 @@ def test_closing_a_consumer_does_not_change_the_transaction(
         expect_nothing(other_session.create_consumer(target), other_session, target)
 
 
-@requirement("4.5.3-4")
+@requirement("4.5.3-4", "B.5.11-1")
 def test_consumers_and_producers_are_resources_of_a_with_statement(
     session: Session, context: JMSContext, queue: Queue, other_session: Session
 ) -> None:
@@ -202,7 +202,7 @@ def test_consumers_and_producers_are_resources_of_a_with_statement(
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
-@requirement("4.5.3-4")
+@requirement("4.5.3-4", "B.5.11-1")
 @needs("browser")
 def test_browsers_are_resources_of_a_with_statement(session: Session, queue: Queue) -> None:
     with session.create_browser(queue) as browser:

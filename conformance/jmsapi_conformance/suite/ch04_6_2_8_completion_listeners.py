@@ -82,7 +82,7 @@ def test_completion_listeners_are_called_in_the_order_of_sending(seam: Seam, que
     assert (len(completions.failed), len(completions.completed)) == (4, 6)
 
 
-@requirement("4.6.2.8-3")
+@requirement("4.6.2.8-3", "B.5.10-1")
 @pytest.mark.parametrize("delivery_mode", [DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT])
 @pytest.mark.parametrize(
     "mode", [Session.AUTO_ACKNOWLEDGE, pytest.param(Session.SESSION_TRANSACTED, marks=needs("transactions"))]

@@ -225,7 +225,7 @@ def test_order_holds_for_any_mixture_of_sends_of_a_context(context: JMSContext, 
     assert len(completions.completed) == 200
 
 
-@requirement("4.6.2.3-2")
+@requirement("4.6.2.3-2", "B.5.10-1")
 def test_a_program_may_send_on_before_earlier_sends_are_complete(seam: Seam, queue: Queue, other_session: Session) -> None:
     completions = Completions()
     session = seam.connect().create_session()

@@ -15,7 +15,7 @@ from jmsapi_conformance.kit import receive, receive_all, receive_text, receive_t
 from jmsapi_conformance.marks import requirement
 
 
-@requirement("4.6-1")
+@requirement("4.6-1", "9.1.5-1")
 def test_a_producer_sends_to_its_destination(session: Session, queue: Queue, topic: Topic, other_session: Session) -> None:
     for destination in (queue, topic):
         consumer = other_session.create_consumer(destination)
@@ -37,7 +37,7 @@ def test_a_producer_without_destination_is_told_it_with_each_send(
     assert [receive_text(consumer) for consumer in consumers] == ["to queue", "to topic"]
 
 
-@requirement("4.6-2")
+@requirement("4.6-2", "B.3.3-2")
 def test_a_send_must_name_a_destination_exactly_when_its_producer_has_none(session: Session, queue: Queue) -> None:
     message = session.create_text_message("text")
     anonymous, bound = session.create_producer(None), session.create_producer(queue)

@@ -63,7 +63,7 @@ def test_a_requestor_refuses_a_transacted_session(connect: Connect, queue: Queue
         QueueRequestor(session, queue)
 
 
-@requirement("5.10-1")
+@requirement("5.10-1", "B.3.3-1")
 def test_a_requestor_needs_a_queue(connect: Connect, other_session: Session) -> None:
     session = requesting_session(connect)
     nothing: Queue = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
@@ -90,7 +90,7 @@ def test_each_request_waits_for_its_own_reply(connect: Connect, queue: Queue, ot
         assert reply.jms_correlation_id == question.jms_message_id
 
 
-@requirement("5.10-2")
+@requirement("5.10-2", "B.2.19-3")
 def test_closing_a_requestor_closes_its_session_and_deletes_its_queue(
     connect: Connect, queue: Queue, other_session: Session
 ) -> None:

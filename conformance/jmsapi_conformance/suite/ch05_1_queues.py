@@ -52,7 +52,7 @@ CREATING: dict[str, Callable[[QueueSession, Queue], object]] = {
 CREATORS = pytest.mark.parametrize("creator", ["Session", "QueueSession", "JMSContext"])
 
 
-@requirement("5.1-1")
+@requirement("5.1-1", "B.4.1-2")
 @pytest.mark.parametrize("receiving", ["own", "common"])
 @pytest.mark.parametrize("sending", ["own", "common"])
 def test_queues_do_the_same_through_either_set_of_interfaces(
@@ -77,7 +77,7 @@ def test_queues_do_the_same_through_either_set_of_interfaces(
     assert listener.wait_for_texts(2) == ["4", "5"]
 
 
-@requirement("5.1-1")
+@requirement("5.1-1", "B.4.1-2")
 @needs("transactions")
 @each_interface
 def test_transactions_on_queues_do_the_same_through_either_set_of_interfaces(

@@ -102,7 +102,7 @@ def test_messages_that_come_and_go_during_a_scan_disturb_nothing(session: Sessio
     assert len(set(shown)) == len(shown)
 
 
-@requirement("5.9-5")
+@requirement("5.9-5", "A.3.1-2")
 @needs("delivery_delay")
 def test_a_message_is_not_shown_before_its_delivery_time(session: Session, queue: Queue, other_session: Session) -> None:
     browser = session.create_browser(queue)

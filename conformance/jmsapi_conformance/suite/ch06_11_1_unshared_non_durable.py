@@ -6,7 +6,7 @@ from jmsapi_conformance.kit import expect_nothing, receive_text, receive_texts, 
 from jmsapi_conformance.marks import needs, requirement
 
 
-@requirement("6.11.1-1", "6.11-1")
+@requirement("6.11.1-1", "6.11-1", "B.2.1-1", "B.5.7.1-1")
 def test_each_consumer_of_a_topic_is_a_subscription_of_its_own(session: Session, topic: Topic, other_session: Session) -> None:
     consumers = [session.create_consumer(topic) for _ in range(3)]
     expected = [str(number) for number in range(100)]

@@ -130,7 +130,7 @@ def test_a_session_goes_on_behind_what_it_has_not_acknowledged_when_it_opens_a_n
     expect_nothing(third, other_session, topic)
 
 
-@requirement("6.11.3-3")
+@requirement("6.11.3-3", "B.5.7.2-1")
 @needs("durable_exclusive")
 @each_api
 def test_a_second_consumer_is_refused_while_one_is_active(
@@ -176,7 +176,7 @@ def test_a_second_consumer_is_refused_in_another_session_of_the_connection(
     expect_nothing(second.create_durable_consumer(topic, name), other_session, topic)
 
 
-@requirement("6.11.3-4")
+@requirement("6.11.3-4", "B.5.8-2")
 @each_api
 def test_without_a_client_id_none_can_be_created(connect: Connect, topic: Topic, names: Names, api: str) -> None:
     client = client_of(connect, api)
@@ -201,7 +201,7 @@ def test_one_name_under_two_client_ids_is_two_subscriptions(
     assert receive_text(clients[0].create_durable_consumer(topic, name)) == "3"
 
 
-@requirement("6.11.3-12")
+@requirement("6.11.3-12", "B.5.19-1")
 @needs("no_local")
 def test_no_local_leaves_out_what_is_published_under_the_own_client_id_now_and_later(
     connect: Connect, topic: Topic, names: Names

@@ -9,7 +9,7 @@ from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._subscriptions import AnyConsumer, each_named_kind, end_of, own_name, subscribe
 
 
-@requirement("6.11.5-1")
+@requirement("6.11.5-1", "B.5.15-1")
 @each_named_kind
 @pytest.mark.parametrize("name", [".a.B-9_é日$", "-ÄÖ._Ж٣$$", "__--.."])
 def test_letters_digits_and_a_few_signs_make_a_name(
@@ -65,7 +65,7 @@ def test_a_name_with_other_characters_is_refused_or_not_confused(
         assert [receive_text(other) for other in still_open] == [f"without {sign!r}"] * len(still_open)
 
 
-@requirement("6.11.5-3")
+@requirement("6.11.5-3", "B.5.15-2")
 @each_named_kind
 def test_names_of_128_characters_differ_in_their_last(
     connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str

@@ -63,7 +63,7 @@ def test_a_requestor_refuses_a_transacted_session(connect: Connect, topic: Topic
         TopicRequestor(session, topic)
 
 
-@requirement("6.14-1")
+@requirement("6.14-1", "B.3.3-1")
 def test_a_requestor_needs_a_topic(connect: Connect, other_session: Session) -> None:
     session = requesting_session(connect)
     nothing: Topic = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
@@ -90,7 +90,7 @@ def test_each_request_waits_for_its_own_reply(connect: Connect, topic: Topic, ot
         assert reply.jms_correlation_id == question.jms_message_id
 
 
-@requirement("6.14-2")
+@requirement("6.14-2", "B.2.19-3")
 def test_closing_a_requestor_closes_its_session_and_deletes_its_topic(
     connect: Connect, topic: Topic, other_session: Session
 ) -> None:

@@ -45,7 +45,7 @@ CREATING: dict[str, Callable[[TopicSession, Topic, str], object]] = {
 }
 
 
-@requirement("6.1-1")
+@requirement("6.1-1", "B.4.1-2")
 @pytest.mark.parametrize("subscribing", ["own", "common"])
 @pytest.mark.parametrize("publishing", ["own", "common"])
 def test_topics_do_the_same_through_either_set_of_interfaces(
@@ -71,7 +71,7 @@ def test_topics_do_the_same_through_either_set_of_interfaces(
     assert listener.wait_for_texts(2) == ["4", "5"]
 
 
-@requirement("6.1-1")
+@requirement("6.1-1", "B.4.1-2")
 @needs("topic_selector", "no_local")
 @each_interface
 def test_selectors_and_no_local_do_the_same_through_either_set_of_interfaces(

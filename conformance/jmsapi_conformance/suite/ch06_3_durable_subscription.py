@@ -78,7 +78,7 @@ def test_applications_create_and_delete_durable_subscriptions(
         session.unsubscribe(name)
 
 
-@requirement("6.9-2")
+@requirement("6.9-2", "B.3.1-11")
 @needs("durable_subscription")
 @DEFERRED
 @ENDS
@@ -122,7 +122,7 @@ def test_what_a_non_durable_subscriber_has_not_acknowledged_ends_with_it(
     expect_nothing(topic_consumer(session_of(connect()), topic), other_session, topic)
 
 
-@requirement("6.12-1")
+@requirement("6.12-1", "B.3.1-9")
 @DEFERRED
 @each_interface
 def test_a_non_durable_subscriber_recovers_what_it_has_not_acknowledged(
@@ -141,7 +141,7 @@ def test_a_non_durable_subscriber_recovers_what_it_has_not_acknowledged(
     expect_nothing(consumer, other_session, topic)
 
 
-@requirement("6.12-2")
+@requirement("6.12-2", "B.4.3.2-3")
 def test_a_persistent_message_is_not_kept_for_subscribers_that_are_not_there(
     session: Session, topic: Topic, other_session: Session
 ) -> None:
