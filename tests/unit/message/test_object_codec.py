@@ -215,8 +215,20 @@ def test_anything_else_is_refused(value: Any) -> None:
         CODEC.encode(value)
 
 
-def test_nesting_is_limited_but_not_shallow() -> None:
-    assert there_and_back(deep(150)) == deep(150)
+@pytest.mark.parametrize(
+    "around",
+    [lambda it: [it], lambda it: (it,), lambda it: {"a": it}, lambda it: {1: it}, lambda it: frozenset((it,))],
+    ids=["list", "tuple", "dict", "dict of pairs", "frozenset"],
+)
+def test_nesting_is_limited_but_not_shallow(around: Any) -> None:
+    it: Any = frozenset()
+    for _ in range(190):
+        it = around(it)
+    assert there_and_back(it) == it
+    for _ in range(20):
+        it = around(it)
+    with pytest.raises(MessageFormatException, match="deep"):
+        CODEC.encode(it)
 
 
 def test_running_out_of_stack_is_a_format_exception() -> None:

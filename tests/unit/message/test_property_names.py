@@ -23,6 +23,7 @@ GOOD = [
     "a\u200cb",
     "a٣",
     "ⅷ",
+    *(f"a{chr(code)}b" for code in (0x00, 0x08, 0x0E, 0x1B, 0x7F, 0x9F)),
     "JMS_Vendor_x",
     "JMS_x",
     "jmsx",
@@ -30,7 +31,24 @@ GOOD = [
     "ands",
     "a" * 5000,
 ]
-BAD = ["", "1a", "a-b", "a.b", "a b", "a#b", "-", "\u0301a", "٣a", "a\u00a0b", "a\tb", "a'", "😀", "a\ud800"]
+BAD = [
+    *(f"a{chr(code)}" for code in (0x09, 0x0D, 0x1C, 0x20, 0xA0)),
+    "\x00",
+    "",
+    "1a",
+    "a-b",
+    "a.b",
+    "a b",
+    "a#b",
+    "-",
+    "\u0301a",
+    "٣a",
+    "a\u00a0b",
+    "a\tb",
+    "a'",
+    "😀",
+    "a\ud800",
+]
 WORDS = ["NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "LIKE", "IN", "IS", "ESCAPE", "Between", "null", "or", "iS"]
 KEPT_BY_JMS = ["JMSPriority", "JMSMessageID", "JMSfoo", "JMS", "JMSXFoo", "JMSX", "JMSXgroupid"]
 SETTERS: dict[str, Any] = {
