@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import quote, unquote
 
-from jmsapi.spi import Address, DestinationKind, ProviderError
+from jmsapi.spi import Address, DestinationKind, ErrorKind, ProviderError
 from jmsapi_amqp import engine
 from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, open_wire_session
 from jmsapi_amqp.codec import Described, decode_value, encode_value
@@ -104,6 +104,15 @@ class Management:
         Raises:
             ProviderError: SECURITY when the user may not; the node's session has ended.
         """
+        try:
+            return await self._request(method, path, body)
+        except ProviderError as error:
+            # 4.0.5: of two connections that declare a queue in the same moment one gets a crash of the node for an answer.
+            if error.kind is not ErrorKind.PROTOCOL or "badmatch" not in error.message:
+                raise
+        return await self._request(method, path, body)
+
+    async def _request(self, method: str, path: str, body: object) -> Answer:
         sender = await self._open()
         self._serial += 1
         number = str(self._serial)

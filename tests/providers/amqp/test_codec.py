@@ -186,6 +186,11 @@ def test_every_field_of_an_envelope_comes_back() -> None:
         assert getattr(envelope, name) == value, name
 
 
+def test_a_message_that_is_not_to_be_late_names_no_delivery_time() -> None:
+    raw = encode_message(PlainEnvelope(MessageKind.TEXT, QUEUE, timestamp=5, delivery_time=5), BOOK)
+    assert b"x-opt-delivery-time" not in raw
+
+
 def test_an_origin_is_written_for_topics_only_and_is_no_property() -> None:
     assert there_and_back(origin="me").origin is None
     envelope = there_and_back(destination=TOPIC, origin="me")

@@ -207,6 +207,14 @@ def test_an_expired_message_does_not_come(each_broker: Broker, dial: Dial, queue
     assert delivery.envelope.body == "new"
 
 
+def test_messages_with_and_without_a_time_keep_their_order(each_broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(each_broker)
+    now = line.wire._clock.now_ms()
+    line.send(queue, "1", timestamp=now, delivery_time=now)
+    line.send(queue, "2")
+    assert [delivery.envelope.body for delivery in line.receive(line.consumer(queue), 2)] == ["1", "2"]
+
+
 def test_a_delayed_message_comes_late_and_counts_as_new(each_broker: Broker, dial: Dial, queue: Address) -> None:
     line = dial(each_broker, classic_scheduler=True)
     due = line.wire._clock.now_ms() + 600
