@@ -33,6 +33,7 @@ _BYTES_A_MESSAGE: Final = 1100
 _MANY: Final = 100
 _VOLATILE: Final = "jmsapi.volatile."
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
+_AMQP_KINDS: Final = frozenset("012345")
 
 
 class Artemis(Dialect):
@@ -196,7 +197,7 @@ class Artemis(Dialect):
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
         """Believe the AMQP converter's annotation first; ``content-length`` is on every frame."""
         mark = headers.get(_AMQP_TYPE, "")
-        if mark in {"0", "3", "5"}:
+        if mark in _AMQP_KINDS:
             return MessageKind(int(mark))
         return super().foreign_kind(headers, body)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
@@ -20,6 +21,7 @@ from jmsapi.spi import (
     none,
 )
 from jmsapi_stomp.dialect import Dialect, group_of, number
+from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Classic"]
@@ -35,6 +37,10 @@ _REMOTE: Final = {
     DestinationKind.TEMPORARY_TOPIC: "/remote-temp-topic/",
 }
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
+_AMQP_KINDS: Final = frozenset("012345")
+_AMQP: Final = b"\nJMS_AMQP_"
+_MESSAGE_ID: Final = b"\nmessage-id:"
+_OWN_ID: Final = re.compile(rb"ID\\c.*-\d+-\d+-\d+\\c\d+\\c-?\d+\\c-?\d+\\c\d+")
 _UNBOUNDED: Final = 2**31 - 1
 
 
@@ -190,12 +196,20 @@ class Classic(Dialect):
         """Return the window in messages; 0 would never deliver."""
         return [("activemq.prefetchSize", str(_UNBOUNDED if size is None else max(size, 1)))]
 
+    def cannot_acknowledge(self, frame: Frame) -> bool:
+        """Return whether an AMQP client chose the message's id.
+
+        Classic 6.3.1 takes the id that a STOMP ACK leads to for one of its own: the ACK closes the connection, or is
+        refused, and the message stays (``test_classic_cannot_settle_what_an_amqp_client_named``).
+        """
+        return _AMQP in frame.head and _OWN_ID.fullmatch(frame.raw(_MESSAGE_ID) or b"") is None
+
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
         """Believe the transformation, the AMQP converter's annotation, then ``content-length``."""
         if headers.get("transformation", "").startswith("jms-map"):
             return MessageKind.MAP
         mark = headers.get(_AMQP_TYPE, "")
-        if mark in {"0", "3", "5"}:
+        if mark in _AMQP_KINDS:
             return MessageKind(int(mark))
         return MessageKind.BYTES if "content-length" in headers else MessageKind.TEXT
 

@@ -21,6 +21,7 @@ from jmsapi.spi import (
     ProviderError,
 )
 from jmsapi.values import Value
+from jmsapi_stomp.amqp_values import MARK, read_value
 from jmsapi_stomp.bodies import MAP_TYPE, STREAM_TYPE, read_body, write_body
 from jmsapi_stomp.dialect import Dialect, number
 from jmsapi_stomp.frames import Frame, escape, header_lines
@@ -121,8 +122,13 @@ class StompEnvelope:
         if self._kind is None:
             headers = self._frame.headers
             named = _KINDS.get(headers.get("JMS_PY_type", ""))
-            self._kind = self._dialect.foreign_kind(headers, self._frame.body) if named is None else named
+            self._kind = self._foreign_kind(headers) if named is None else named
         return self._kind
+
+    def _foreign_kind(self, headers: Mapping[str, str]) -> MessageKind:
+        if headers.get("type") == MARK:
+            return read_value(self._frame.body)[0]
+        return self._dialect.foreign_kind(headers, self._frame.body)
 
     @property
     def destination(self) -> Address:
@@ -173,7 +179,8 @@ class StompEnvelope:
     @property
     def jms_type(self) -> str | None:
         """The application's word for the kind of content."""
-        return self._frame.headers.get("type")
+        text = self._frame.headers.get("type")
+        return None if text == MARK else text  # the broker's word, not the sender's
 
     @property
     def priority(self) -> int:
@@ -198,6 +205,13 @@ class StompEnvelope:
     @property
     def body(self) -> Body:
         """The content, by ``kind``."""
+        headers = self._frame.headers
+        if "JMS_PY_type" not in headers:
+            if headers.get("type") == MARK:
+                return read_value(self._frame.body)[1]
+            if self.kind in (MessageKind.MAP, MessageKind.STREAM):
+                text = f"the broker does not show the content of a foreign {self.kind.name.lower()} message to STOMP"
+                raise ProviderError(ErrorKind.FORMAT, text)
         return read_body(self.kind, self._frame.body, null="JMS_PY_null" in self._frame.headers)
 
     @property

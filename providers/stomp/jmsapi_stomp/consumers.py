@@ -8,7 +8,7 @@ is unsettled until the connection closes, by the void trick (``release``).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
@@ -27,6 +27,7 @@ _GIVE_BACK: Final = 0.01
 _SUBSCRIPTION: Final = b"\nsubscription:"
 _ACK: Final = b"\nack:"
 _BROWSER: Final = b"\nbrowser:"
+_MESSAGE_ID: Final = b"\nmessage-id:"
 _DESTINATION: Final = b"\ndestination:"
 _REQUEUE: Final = b"requeue:true\n"
 _MISSES: Final = 100
@@ -42,6 +43,8 @@ class Consumers:
         self._by_serial: dict[int, Consumer] = {}
         self._by_name: dict[bytes, Consumer] = {}
         self._misses: dict[bytes, Consumer] = {}
+        self.on_gone: Callable[[Consumer], object] = lambda _: None
+        """Told of a consumer that ended by itself."""
         if wiring.dialect.delivery_patience is not None:
             wiring.loop.later(_LOOK_S, self._look_for_old)
 
@@ -142,6 +145,9 @@ class Consumers:
                 consumer.shown = True
                 batches.setdefault(consumer, [])
                 continue
+            if dialect.cannot_acknowledge(frame) and not consumer.plan.browse:
+                self._unsettleable(consumer, frame)
+                continue
             if consumer.plan.bound_to is not None and frame.raw(_DESTINATION) != consumer.plan.bound_to.encode():
                 self._stray(consumer, frame)
             size = len(frame.head) + len(frame.body)
@@ -176,14 +182,24 @@ class Consumers:
         text = f"the subscription {consumer.spec.subscription!r} is bound to {name!r} as well: unsubscribe it first"
         self.close(consumer, ProviderError(ErrorKind.MISMATCH, text))
 
+    def _unsettleable(self, consumer: Consumer, frame: Frame) -> None:
+        """End a consumer that got what it could never settle; the message goes back."""
+        if not consumer.closing:
+            text = (
+                f"a message of an AMQP client came from {consumer.spec.address.name!r} (id {frame.find(_MESSAGE_ID)!r}): "
+                "Classic takes no acknowledgement over STOMP of a message whose id it did not make; consume it over AMQP"
+            )
+            self.close(consumer, ProviderError(ErrorKind.UNSUPPORTED, text))
+
     def close(self, consumer: Consumer, cause: ProviderError) -> None:
-        """End a consumer that cannot go on, and say so."""
+        """End a consumer that cannot go on, and say so; what it holds goes back."""
         consumer.credit = 0
         consumer.buffer.clear()
         drains, consumer.drains = consumer.drains, []
         for future in drains:
             fail(future, cause)
         self._wiring.events.on_closed(consumer.handle, cause)
+        self.release(consumer, lambda _: self.on_gone(consumer))
 
     def credit(self, handle: ConsumerHandle, n: int) -> None:
         """Allow more deliveries and hand on what is held."""

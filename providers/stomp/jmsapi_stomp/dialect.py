@@ -171,6 +171,10 @@ class Dialect(ABC):
         """Return how often the broker has handed the message out; 2 for "more than once"."""
         return 2 if _REDELIVERED in frame.head else 1
 
+    def cannot_acknowledge(self, frame: Frame) -> bool:
+        """Return whether the broker would not take an ACK of this message."""
+        return False
+
     def foreign_kind(self, headers: Mapping[str, str], body: bytes) -> MessageKind:
         """Return the type of a message that does not say it: by content type, else by the option ``foreign``."""
         content = headers.get("content-type", "").lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
+from urllib.parse import unquote
 
 from jmsapi.spi import (
     PERSISTENT,
@@ -27,6 +28,8 @@ __all__ = ["TEMPORARY", "RabbitMQ"]
 _REPLY: Final = "JMS_PY_reply"
 _COUNT: Final = b"\nx-delivery-count:"
 _REPLY_QUEUE: Final = "/reply-queue/"
+_AMQP_QUEUE: Final = "/queues/"
+_AMQP_TOPIC: Final = "/exchanges/amq.topic/"
 TEMPORARY: Final[Headers] = [("exclusive", "true"), ("durable", "false"), ("auto-delete", "false")]
 """How a temporary queue is declared: it goes with its connection, not with its last consumer."""
 
@@ -125,6 +128,10 @@ class RabbitMQ(Dialect):
 
     def read_address(self, text: str) -> Address | None:
         """Read the forms the broker writes."""
+        if text.startswith(_AMQP_QUEUE):
+            return Address(DestinationKind.QUEUE, unquote(text[len(_AMQP_QUEUE) :]))
+        if text.startswith(_AMQP_TOPIC):
+            return Address(DestinationKind.TOPIC, unquote(text[len(_AMQP_TOPIC) :]))
         for prefix, kind in (
             (_REPLY_QUEUE, DestinationKind.QUEUE),
             ("/queue/", DestinationKind.QUEUE),
@@ -152,7 +159,7 @@ class RabbitMQ(Dialect):
         if name is not None:
             lines += f"amqp-message-id:{name}\n"
         if envelope.timestamp:
-            lines += f"timestamp:{envelope.timestamp}\n"
+            lines += f"timestamp:{envelope.timestamp // 1000}\nJMS_PY_time:{envelope.timestamp}\n"
         if envelope.expiration:
             lines += f"expiration:{max(envelope.expiration - now_ms, 1)}\nJMS_PY_exp:{envelope.expiration}\n"
         if envelope.properties:
@@ -251,8 +258,9 @@ class RabbitMQ(Dialect):
         return headers.get("JMS_PY_group"), headers.get("JMS_PY_gseq")
 
     def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
-        """Return the times; the broker's expiration is relative, so ours is its own header."""
-        return number(headers, "timestamp"), number(headers, "JMS_PY_exp"), number(headers, "JMS_PY_due")
+        """Return the times: the broker's timestamp is in seconds, its expiration relative, so both have headers of ours."""
+        stamped = number(headers, "JMS_PY_time") or number(headers, "timestamp") * 1000
+        return stamped, number(headers, "JMS_PY_exp"), number(headers, "JMS_PY_due")
 
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the sender's id, else the broker's."""

@@ -36,6 +36,7 @@ class Subscribing:
         self._consumers = consumers
         self._links = links
         self._serials = count(1)
+        consumers.on_gone = self.left
 
     def _key(self, name: str, *, durable: bool) -> Key:
         wiring = self._wiring
