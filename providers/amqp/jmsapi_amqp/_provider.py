@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from jmsapi.spi import (
     DONE,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["AmqpProvider"]
 
 T = TypeVar("T")
-_ZERO: Final = 0
 
 
 class SessionHandle(Handle):
@@ -256,8 +255,7 @@ class AmqpProvider:
         """
         connection = self._io()
         number = producer.number if isinstance(producer, LinkHandle) else 0
-        now = self._clock.now_ms() if envelope.expiration else _ZERO
-        raw = encode_message(envelope, connection.book, now)
+        raw = encode_message(envelope, connection.book, self._clock.now_ms())
         connection.book.check_size(len(raw))
         state = tx.send_state if isinstance(tx, TxHandle) else None
         connection.submit(self._send, connection, number, envelope, raw, state, token)

@@ -152,7 +152,7 @@ def encode_message(envelope: Envelope, book: AddressBook, now_ms: int = 0) -> by
     Args:
         envelope: What to send.
         book: The broker's way with addresses.
-        now_ms: The time, from which a message's remaining life is counted; used only when it has an expiration.
+        now_ms: The time, from which a message's remaining life is counted, and a delay when it has no timestamp.
     Returns:
         The whole message.
     Raises:
