@@ -81,6 +81,7 @@ class Subscriptions:
             source,
             name=_link_name(name, spec, place.number, private=private),
             capabilities=capabilities,
+            selector=_remembering(source.selector, spec.terms) if spec.durable else source.selector,
             durable=spec.durable,
             copy=spec.durable and not spec.shared,
         )
@@ -151,6 +152,18 @@ class Subscriptions:
 
 def _terms(spec: ConsumerSpec) -> str | None:
     return spec.terms or spec.selector
+
+
+def _remembering(selector: str | None, terms: str | None) -> str | None:
+    """Return a selector that also says under which terms a subscription was made.
+
+    The broker compares selectors as texts, and makes a durable subscription anew when they differ. What the client evaluates
+    itself would not show there, so it goes in as a comparison that is always true.
+    """
+    if terms is None or terms == selector:
+        return selector
+    text = "'" + terms.replace("'", "''") + "'"
+    return f"{text} = {text}" if selector is None else f"({selector}) AND {text} = {text}"
 
 
 def _link_name(name: str, spec: ConsumerSpec, number: int, *, private: bool) -> str:

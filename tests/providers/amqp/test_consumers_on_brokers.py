@@ -117,12 +117,14 @@ def test_a_durable_subscription_with_other_terms_begins_anew(jms_broker: Broker,
     line.provider.remove(line.session(), "s").result(10)
 
 
-def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(rabbitmq: Broker, dial: Dial, topic: Address) -> None:
-    line = dial(rabbitmq, client_id=f"c.{topic.name}")
+def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(
+    each_broker: Broker, dial: Dial, topic: Address
+) -> None:
+    line = dial(each_broker, client_id=f"c.{topic.name}")
     spec = {"subscription": "s", "durable": True}
-    line.provider.release(line.consumer(topic, terms="n = 1", **spec)).result(10)
+    line.provider.release(line.consumer(topic, terms="n = '1'", **spec)).result(10)
     line.send(topic, "kept")
-    consumer = line.consumer(topic, terms="n = 1", **spec)
+    consumer = line.consumer(topic, terms="n = '1'", **spec)
     assert line.receive(consumer, accept=False)[0].envelope.body == "kept"
     line.provider.release(consumer).result(10)
     consumer = line.consumer(topic, terms="n = 2", **spec)
