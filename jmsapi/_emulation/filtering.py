@@ -17,9 +17,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jmsapi_selector import Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, Dialect, plan
-
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi._emulation.sifting import Sifter, sifted
 from jmsapi.spi import (
@@ -37,6 +34,8 @@ from jmsapi.spi import (
     emulated,
     failed,
 )
+from jmsapi_selector import Selector, compile_selector
+from jmsapi_selector.planner import DIALECTS, Action, Dialect, plan
 
 if TYPE_CHECKING:
     from jmsapi.spi import Clock
@@ -132,6 +131,9 @@ class Filtering(Forwarding):
                 renews = not (has.release_while_open and has.broker_credit)
                 return sifted(self, session, replace(spec, selector=None), compiled, self._clock, renews=renews)
         below = replace(spec, selector=pushed, no_local=spec.no_local and origin is None)
+        if spec.durable and (pushed != spec.selector or origin is not None):
+            # The broker compares what it is told with what it was told before; so it must be told of what is done here.
+            below = replace(below, terms=(spec.selector or "") + (" (no local)" if origin is not None else ""))
         future = self.below.open_consumer(session, below)
         if selector is None and origin is None:
             return future
