@@ -217,7 +217,11 @@ class StompEnvelope:
     @property
     def content_type(self) -> str | None:
         """How an OBJECT body's bytes are encoded."""
-        return self._frame.headers.get("content-type") if self.kind is MessageKind.OBJECT else None
+        if self.kind is not MessageKind.OBJECT:
+            return None
+        headers = self._frame.headers
+        # Artemis 2.56 shows an AMQP sender's under a name of its own.
+        return headers.get("content-type") or headers.get("JMS_AMQP_ContentType")
 
     @property
     def origin(self) -> str | None:

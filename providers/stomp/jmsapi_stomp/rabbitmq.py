@@ -28,6 +28,7 @@ __all__ = ["TEMPORARY", "RabbitMQ"]
 _REPLY: Final = "JMS_PY_reply"
 _COUNT: Final = b"\nx-delivery-count:"
 _REPLY_QUEUE: Final = "/reply-queue/"
+_TEMPORARY: Final = "jmsapi.temp."
 _AMQP_QUEUE: Final = "/queues/"
 _AMQP_TOPIC: Final = "/exchanges/amq.topic/"
 TEMPORARY: Final[Headers] = [("exclusive", "true"), ("durable", "false"), ("auto-delete", "false")]
@@ -129,9 +130,13 @@ class RabbitMQ(Dialect):
     def read_address(self, text: str) -> Address | None:
         """Read the forms the broker writes."""
         if text.startswith(_AMQP_QUEUE):
-            return Address(DestinationKind.QUEUE, unquote(text[len(_AMQP_QUEUE) :]))
+            name = unquote(text[len(_AMQP_QUEUE) :])
+            # An exclusive queue of our AMQP client: a SEND that would declare it ends the connection.
+            temporary = name.startswith(_TEMPORARY)
+            return Address(DestinationKind.TEMPORARY_QUEUE if temporary else DestinationKind.QUEUE, name)
         if text.startswith(_AMQP_TOPIC):
-            return Address(DestinationKind.TOPIC, unquote(text[len(_AMQP_TOPIC) :]))
+            name = unquote(text[len(_AMQP_TOPIC) :])
+            return Address(DestinationKind.TEMPORARY_TOPIC if name.startswith(_TEMPORARY) else DestinationKind.TOPIC, name)
         for prefix, kind in (
             (_REPLY_QUEUE, DestinationKind.QUEUE),
             ("/queue/", DestinationKind.QUEUE),

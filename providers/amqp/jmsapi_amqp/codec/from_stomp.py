@@ -2,8 +2,8 @@
 
 STOMP knows text alone, so such a message carries what AMQP would say by itself in properties of our own: ``JMS_PY_type``
 its kind, ``JMS_PY_props`` the types of its properties (``n=i,price=d``), ``JMS_PY_p_<name>`` properties whose names a broker
-would take for its own, ``JMS_PY_id``, ``JMS_PY_time``, ``JMS_PY_corr`` what brokers replace or lose. Map and Stream bodies
-are JSON in which each value names its type. The rest of what brokers make of STOMP headers is dropped.
+would take for its own, ``JMS_PY_id``, ``JMS_PY_time``, ``JMS_PY_corr``, ``JMS_PY_reply`` what brokers replace or lose. Map and
+Stream bodies are JSON in which each value names its type. The rest of what brokers make of STOMP headers is dropped.
 
 Spec: 3.5.4-1 (property types), 3.11.1-1 (bodies).
 """
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from jmsapi.errors import IllegalArgumentException
-from jmsapi.spi import Address, Body, BodyValue, MessageKind
+from jmsapi.spi import Address, Body, BodyValue, DestinationKind, MessageKind
 from jmsapi.values import Byte, Char, Float, Int, Long, Short, Value
 from jmsapi_amqp.codec.encode import OWN_PREFIX, AddressBook
 from jmsapi_amqp.codec.envelope import ReceivedEnvelope
@@ -37,6 +37,7 @@ _STRAYS: Final = frozenset({
     "destination", "receipt", "transaction", "id", "ack", "subscription", "priority", "expires", "expiration", "persistent",
     "type", "timestamp", "redelivered", "selector", "session", "server", "durable",
 })  # fmt: skip
+_CONTENT_TYPES: Final = ("_AMQ_CONTENT_TYPE", "content-type")
 _NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
 _BROKERS: Final = ("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", OWN_PREFIX)
 
@@ -91,6 +92,23 @@ class StompSentEnvelope(ReceivedEnvelope):
         """Text, or bytes when it was bytes."""
         coded = self._mark("corr")
         return super().correlation_id if coded is None else _decoded(coded)
+
+    @property
+    def reply_to(self) -> Address | None:
+        """Where an answer is wanted; on RabbitMQ only our own header tells a topic or a temporary queue."""
+        mark = self._mark("reply") or ""
+        if mark[1:2] == ":" and mark[0] in "0123":
+            return Address(DestinationKind(int(mark[0])), mark[2:])
+        return super().reply_to
+
+    @property
+    def content_type(self) -> str | None:
+        """How an OBJECT body's bytes are encoded; Artemis and Classic make a property of it."""
+        if self.kind is not MessageKind.OBJECT:
+            return None
+        given = self._properties()
+        found = next((given[name] for name in _CONTENT_TYPES if name in given), None)
+        return found if isinstance(found, str) else super().content_type
 
     @property
     def properties(self) -> Mapping[str, Value]:
