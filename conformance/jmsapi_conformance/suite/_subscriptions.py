@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, overload
 
 import pytest
 
@@ -35,6 +35,14 @@ each_kind = pytest.mark.parametrize("kind", [_PLAIN, _SHARED, _DURABLE, _SHARED_
 each_named_kind = pytest.mark.parametrize("kind", [_SHARED, _DURABLE, _SHARED_DURABLE])
 each_shared_kind = pytest.mark.parametrize("kind", [_SHARED, _SHARED_DURABLE])
 each_durable_kind = pytest.mark.parametrize("kind", [_DURABLE, _SHARED_DURABLE])
+
+
+@overload
+def subscribe(client: Session, kind: str, topic: Topic, name: str, selector: str | None = None) -> MessageConsumer: ...
+
+
+@overload
+def subscribe(client: JMSContext, kind: str, topic: Topic, name: str, selector: str | None = None) -> JMSConsumer: ...
 
 
 def subscribe(

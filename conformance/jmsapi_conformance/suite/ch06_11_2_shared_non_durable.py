@@ -14,7 +14,7 @@ from jmsapi_conformance.suite._two_apis import client_of, each_api, refused
 pytestmark = needs("shared_subscription")
 
 
-@requirement("6.11.2-1")
+@requirement("6.11.2-1", "SHS-18")
 @pytest.mark.parametrize("second_api", ["Session", "JMSContext", "same Session"])
 @each_api
 def test_later_calls_add_consumers_to_the_subscription_that_the_first_has_created(
@@ -29,7 +29,7 @@ def test_later_calls_add_consumers_to_the_subscription_that_the_first_has_create
     assert in_total(received_between(consumers, 20)) == sorted(expected)
 
 
-@requirement("6.11.2-2")
+@requirement("6.11.2-2", "SHS-42", "SHS-44")
 @needs("topic_selector")
 def test_each_api_returns_its_own_kind_of_consumer(
     connect: Connect, session: Session, context: JMSContext, topic: Topic, names: Names
@@ -44,7 +44,7 @@ def test_each_api_returns_its_own_kind_of_consumer(
         assert consumer.message_selector == "n = 1"
 
 
-@requirement("6.11.2-3")
+@requirement("6.11.2-3", "SHS-2", "SHS-3")
 def test_each_message_goes_to_one_consumer_of_several_connections(
     connect: Connect, topic: Topic, other_session: Session, names: Names
 ) -> None:
@@ -58,7 +58,7 @@ def test_each_message_goes_to_one_consumer_of_several_connections(
     assert all(received)
 
 
-@requirement("6.11.2-4")
+@requirement("6.11.2-4", "SHS-8")
 @each_api
 def test_the_name_and_the_client_id_tell_one_from_another(
     connect: Connect, topic: Topic, other_session: Session, names: Names, api: str
@@ -77,7 +77,7 @@ def test_the_name_and_the_client_id_tell_one_from_another(
             assert receive_text(consumer) == f"{left}"
 
 
-@requirement("6.11.2-5")
+@requirement("6.11.2-5", "SHS-38", "SHS-39", "SHS-50")
 def test_it_lives_as_long_as_it_has_a_consumer(connect: Connect, topic: Topic, other_session: Session, names: Names) -> None:
     name = names.subscription()
     first, second = (connect().create_session().create_shared_consumer(topic, name) for _ in range(2))
@@ -93,7 +93,7 @@ def test_it_lives_as_long_as_it_has_a_consumer(connect: Connect, topic: Topic, o
     expect_nothing(connect().create_session().create_shared_consumer(topic, name), other_session, topic)
 
 
-@requirement("6.11.2-6")
+@requirement("6.11.2-6", "SHS-10", "SHS-12")
 @needs("subscription_change_detected")
 @each_api
 def test_another_topic_is_refused_while_it_has_a_consumer(
@@ -108,7 +108,7 @@ def test_another_topic_is_refused_while_it_has_a_consumer(
     expect_nothing(consumer, other_session, topic)
 
 
-@requirement("6.11.2-7")
+@requirement("6.11.2-7", "SHS-11", "SHS-12")
 @needs("topic_selector", "subscription_change_detected")
 @pytest.mark.parametrize(("first", "then"), [(None, "n = 1"), ("n = 1", None), ("n = 1", "n = 2")])
 @each_api
@@ -145,7 +145,7 @@ def test_it_receives_what_the_own_connection_publishes(connect: Connect, topic: 
     assert receive_text(consumer) == "own"
 
 
-@requirement("6.11.2-9")
+@requirement("6.11.2-9", "SHS-15")
 @pytest.mark.parametrize("durable_first", [True, False], ids=["durable first", "durable second"])
 @pytest.mark.parametrize(
     ("kind", "with_id"),

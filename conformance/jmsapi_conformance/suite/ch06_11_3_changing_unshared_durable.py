@@ -180,7 +180,7 @@ def test_without_a_consumer_another_no_local_value_replaces_it(
     assert end_of(consumer, other_session, topic) == ([] if no_local else ["own"])
 
 
-@requirement("6.11.3-11")
+@requirement("6.11.3-11", "SHS-14")
 @needs("shared_durable_subscription")
 @pytest.mark.parametrize("active", [True, False], ids=["active", "inactive"])
 @each_api

@@ -130,7 +130,7 @@ def test_a_session_goes_on_behind_what_it_has_not_acknowledged_when_it_opens_a_n
     expect_nothing(third, other_session, topic)
 
 
-@requirement("6.11.3-3", "B.5.7.2-1")
+@requirement("6.11.3-3", "B.5.7.2-1", "SHS-16")
 @needs("durable_exclusive")
 @each_api
 def test_a_second_consumer_is_refused_while_one_is_active(
@@ -156,7 +156,7 @@ def test_a_second_consumer_is_refused_while_one_is_active(
     client.create_durable_consumer(topic, name).close()
 
 
-@requirement("6.11.3-3")
+@requirement("6.11.3-3", "SHS-16")
 @needs("durable_exclusive")
 def test_a_second_consumer_is_refused_in_another_session_of_the_connection(
     connect: Connect, topic: Topic, other_session: Session, names: Names

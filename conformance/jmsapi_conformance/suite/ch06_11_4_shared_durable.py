@@ -24,7 +24,7 @@ from jmsapi_conformance.suite._two_apis import client_of, client_within, each_ap
 pytestmark = needs("shared_durable_subscription")
 
 
-@requirement("6.11.4-1")
+@requirement("6.11.4-1", "SHS-18")
 @pytest.mark.parametrize("second_api", ["Session", "JMSContext", "same Session"])
 @each_api
 def test_later_calls_add_consumers_to_the_subscription_that_the_first_has_created(
@@ -40,7 +40,7 @@ def test_later_calls_add_consumers_to_the_subscription_that_the_first_has_create
     close_all(consumers)
 
 
-@requirement("6.11.4-1")
+@requirement("6.11.4-1", "SHS-42", "SHS-44")
 @needs("topic_selector")
 def test_each_api_returns_its_own_kind_of_consumer(
     connect: Connect, session: Session, context: JMSContext, topic: Topic, names: Names
@@ -54,7 +54,7 @@ def test_each_api_returns_its_own_kind_of_consumer(
             consumer.close()
 
 
-@requirement("6.11.4-2")
+@requirement("6.11.4-2", "SHS-33")
 def test_messages_are_kept_with_and_without_consumers(
     connect: Connect, topic: Topic, other_session: Session, names: Names
 ) -> None:
@@ -90,7 +90,7 @@ def test_messages_are_kept_until_they_are_acknowledged(
     consumer.close()
 
 
-@requirement("6.11.4-3")
+@requirement("6.11.4-3", "SHS-3")
 def test_each_message_goes_to_one_of_several_consumers(
     connect: Connect, topic: Topic, other_session: Session, names: Names
 ) -> None:
@@ -119,7 +119,7 @@ def test_what_a_consumer_leaves_unacknowledged_goes_to_another(
     staying.close()
 
 
-@requirement("6.11.4-4")
+@requirement("6.11.4-4", "SHS-8")
 @each_api
 def test_the_name_and_the_client_id_if_any_tell_one_from_another(
     connect: Connect, topic: Topic, other_session: Session, names: Names, api: str
@@ -138,7 +138,7 @@ def test_the_name_and_the_client_id_if_any_tell_one_from_another(
         expect_nothing(client.create_shared_durable_consumer(topic, name), other_session, topic)
 
 
-@requirement("6.11.4-5")
+@requirement("6.11.4-5", "SHS-35")
 @needs("unsubscribe")
 @pytest.mark.parametrize("with_id", [True, False], ids=["with client id", "without client id"])
 @each_api
@@ -180,7 +180,7 @@ def test_another_client_id_cannot_unsubscribe_it(
     consumer.close()
 
 
-@requirement("6.11.4-6")
+@requirement("6.11.4-6", "SHS-36")
 @needs("unsubscribe")
 @each_api
 def test_unsubscribing_is_an_error_while_another_connection_has_a_consumer(
@@ -229,7 +229,7 @@ def test_unsubscribing_is_an_error_while_a_message_is_not_acknowledged(
     second.unsubscribe(name)
 
 
-@requirement("6.11.4-7")
+@requirement("6.11.4-7", "SHS-24")
 @needs("topic_selector", "subscription_change_detected")
 @each_api
 def test_without_a_consumer_another_topic_or_selector_replaces_it(
@@ -251,7 +251,7 @@ def test_without_a_consumer_another_topic_or_selector_replaces_it(
     consumer.close()
 
 
-@requirement("6.11.4-8")
+@requirement("6.11.4-8", "SHS-10", "SHS-11", "SHS-12")
 @needs("topic_selector", "subscription_change_detected")
 @pytest.mark.parametrize(("first", "then"), [(None, "n = 1"), ("n = 1", None), ("n = 1", "n = 2")])
 @each_api
@@ -271,7 +271,7 @@ def test_with_a_consumer_another_topic_or_selector_is_refused(
     close_all([consumer, second])
 
 
-@requirement("6.11.4-9")
+@requirement("6.11.4-9", "SHS-13")
 @needs("durable_subscription")
 @pytest.mark.parametrize("active", [True, False], ids=["active", "inactive"])
 @each_api
