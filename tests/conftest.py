@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 import pytest
+
 from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch
 
 WIRES: tuple[Wire, ...] = ("stomp", "amqp")
@@ -61,6 +62,12 @@ def classic() -> Generator[Broker]:
 def rabbitmq() -> Generator[Broker]:
     """Give the RabbitMQ that all tests of this run share; do not kill it."""
     yield from _shared("rabbitmq")
+
+
+@pytest.fixture(scope="session")
+def leave_out() -> Callable[[str], NoReturn]:
+    """Give a function that leaves a test out loudly, saying what is missing here."""
+    return _leave_out
 
 
 @pytest.fixture
