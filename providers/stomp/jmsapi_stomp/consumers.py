@@ -8,39 +8,38 @@ is unsettled until the connection closes, by the void trick (``release``).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from jmsapi.spi import Delivery, ErrorKind, Outcome, ProviderError
+from jmsapi.spi import Delivery, ErrorKind, ProviderError
 from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.consumer import Consumer
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import Frame, command_frame
-from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.link import Link
 from jmsapi_stomp.plans import Headers
+from jmsapi_stomp.settling import REQUEUE, Settling
 from jmsapi_stomp.steps import Steps, run
 from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring, fail, resolve
 
 __all__ = ["Consumers"]
 
-_GIVE_BACK: Final = 0.01
 _SUBSCRIPTION: Final = b"\nsubscription:"
 _ACK: Final = b"\nack:"
 _BROWSER: Final = b"\nbrowser:"
 _MESSAGE_ID: Final = b"\nmessage-id:"
 _DESTINATION: Final = b"\ndestination:"
-_REQUEUE: Final = b"requeue:true\n"
 _MISSES: Final = 100
 _FEW: Final = 8
 _LOOK_S: Final = 60.0
 
 
-class Consumers:
+class Consumers(Settling):
     """The consumers of a connection."""
 
     def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
-        self._by_serial: dict[int, Consumer] = {}
+        super().__init__(wiring)
         self._by_name: dict[bytes, Consumer] = {}
         self._misses: dict[bytes, Consumer] = {}
         self.on_gone: Callable[[Consumer], object] = lambda _: None
@@ -249,95 +248,7 @@ class Consumers:
             for future in drains:
                 resolve(future, None)
 
-    # settling
-
-    def settle(self, tags: Sequence[StompTag], outcome: Outcome, done: Done | None) -> None:
-        """Settle outside a transaction. ``done``, if given, is called when the broker has answered.
-
-        Artemis' REJECTED is not for here: it needs a copy to be sent first.
-        """
-        if outcome is Outcome.ACCEPTED:
-            self.acknowledge(tags, done)
-            return
-        if outcome is Outcome.REJECTED:
-            self._write(tags, b"NACK", b"requeue:false\n" if self._wiring.dialect.negative_ack_returns else b"", done)
-            return
-        if self._wiring.dialect.negative_ack_returns:
-            for tag in tags:
-                consumer = self._by_serial.get(tag.consumer)
-                if consumer is not None and tag in consumer.unsettled:
-                    if not consumer.given_back:
-                        self._later_give_back(consumer)
-                    consumer.given_back.append(tag)
-        if done is not None:
-            done(None)
-
-    def acknowledge(self, tags: Sequence[StompTag], done: Done | None, transaction: str | None = None) -> None:
-        """Write an ACK for each tag that is not settled yet."""
-        more = b"transaction:%b\n" % transaction.encode() if transaction is not None else b""
-        self._write(tags, b"ACK", more, done, keep=transaction is not None)
-
-    def _write(self, tags: Sequence[StompTag], command: bytes, more: bytes, done: Done | None, *, keep: bool = False) -> None:
-        frames: list[bytes] = []
-        link = self._wiring.link
-        for tag in tags:
-            consumer = self._by_serial.get(tag.consumer)
-            if consumer is None or tag not in consumer.unsettled:
-                continue
-            if consumer.link is not link and frames:
-                link.write(b"".join(frames))
-                frames = []
-            link = consumer.link
-            frames.append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
-            if not keep:
-                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
-        if done is None:
-            if frames:
-                link.write(b"".join(frames))
-        elif not frames:
-            done(None)
-        else:
-            if len(frames) > 1:
-                link.write(b"".join(frames[:-1]))
-            link.confirmed(frames[-1], done)
-
-    def rejecting(self, tag: StompTag, change: int) -> None:
-        """Count deliveries whose copies are on their way to the dead letter queue."""
-        consumer = self._by_serial.get(tag.consumer)
-        if consumer is None:
-            return
-        consumer.rejecting += change
-        if consumer.rejecting == 0:
-            waiting, consumer.when_settled = consumer.when_settled, []
-            for call in waiting:
-                call()
-
-    def held(self, tags: Sequence[StompTag]) -> list[tuple[StompTag, StompEnvelope]]:
-        """Return those of the tags that are not settled, with their messages."""
-        found: list[tuple[StompTag, StompEnvelope]] = []
-        for tag in tags:
-            consumer = self._by_serial.get(tag.consumer)
-            envelope = None if consumer is None else consumer.unsettled.get(tag)
-            if envelope is not None:
-                found.append((tag, envelope))
-        return found
-
-    def forget(self, tags: Iterable[StompTag]) -> None:
-        """Take deliveries as settled: their transaction is committed."""
-        for tag in tags:
-            consumer = self._by_serial.get(tag.consumer)
-            if consumer is not None:
-                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
-
-    def _later_give_back(self, consumer: Consumer) -> None:
-        """Wait a moment before NACK: at once the message would come again to a consumer that is about to be released."""
-
-        def give_back() -> None:
-            tags, consumer.given_back = consumer.given_back, []
-            if not consumer.closing:
-                self._write(tags, b"NACK", _REQUEUE, None)
-
-        self._wiring.loop.later(_GIVE_BACK, give_back)
+    # waiting too long
 
     def _look_for_old(self) -> None:
         """Give back what waits here unasked for too long: RabbitMQ ends a connection that holds a message for 30 minutes."""
@@ -347,7 +258,7 @@ class Consumers:
             if patience is not None and consumer.buffer and now - consumer.waits_since > patience:
                 tags = [delivery.tag for delivery in consumer.buffer if isinstance(delivery.tag, StompTag)]
                 consumer.buffer.clear()
-                self._write(tags, b"NACK", _REQUEUE, None)
+                self.write(tags, b"NACK", REQUEUE, None)
         self._wiring.loop.later(_LOOK_S, self._look_for_old)
 
     # closing
@@ -403,10 +314,10 @@ class Consumers:
         ]
         first = command_frame("UNSUBSCRIBE", [("id", name)])
         yield lambda done: link.request("cannot end a consumer", "SUBSCRIBE", headers, done, first=first)
-        self._write(list(consumer.unsettled), b"NACK", _REQUEUE, None)
+        self.write(list(consumer.unsettled), b"NACK", REQUEUE, None)
         yield lambda done: link.confirmed(command_frame("BEGIN", [("transaction", turn)]), done)
         link.write(command_frame("ABORT", [("transaction", turn)]))
-        self._write(list(consumer.unsettled), b"NACK", _REQUEUE, None)
+        self.write(list(consumer.unsettled), b"NACK", REQUEUE, None)
         yield lambda done: self._leave(consumer, name, done)
 
     def cancelled(self, name: str, text: str) -> None:

@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Final, Protocol
 
 from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
+from jmsapi_stomp.control import Done, Request
 from jmsapi_stomp.errors import broker_error, lost
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
 from jmsapi_stomp.settings import LinkSettings
 from jmsapi_stomp.transport import StompConnection, StompTransport
 
-__all__ = ["Done", "Link", "LinkOwner"]
+__all__ = ["Link", "LinkOwner"]
 
 _LOG: Final = logging.getLogger("jmsapi.stomp")
 _WIRE_LOG: Final = logging.getLogger("jmsapi.wire.stomp")
 _INBOUND_LIMIT: Final = 1 << 30
-Done = Callable[[ProviderError | None], object]
 
 
 class LinkOwner(Protocol):
@@ -46,24 +46,6 @@ class LinkOwner(Protocol):
 
     def on_link_lost(self, link: Link, cause: ProviderError) -> None:
         """Take note that the link is dead; everything pending on it has failed."""
-
-
-class _Request:
-    """A control frame that waits for its turn or its answer."""
-
-    __slots__ = ("asked", "command", "done", "doubtful", "first", "headers", "receipt", "timer")
-
-    def __init__(
-        self, asked: str, command: str, headers: list[tuple[str, str]], done: Done, doubtful: bool, first: bytes
-    ) -> None:
-        self.asked = asked
-        self.command = command
-        self.headers = headers
-        self.first = first
-        self.done = done
-        self.doubtful = doubtful
-        self.receipt = ""
-        self.timer: Scheduled | None = None
 
 
 class Link:
@@ -88,8 +70,8 @@ class Link:
         self._sends: dict[str, list[object]] = {}
         self._receipts: dict[str, Done] = {}
         self._receipt_ids = count(1)
-        self._control: deque[_Request] = deque()
-        self._pending: _Request | None = None
+        self._control: deque[Request] = deque()
+        self._pending: Request | None = None
         self._written: deque[tuple[int, object]] = deque()
         self._error: ProviderError | None = None
         self._timers: dict[str, Scheduled] = {}
@@ -231,13 +213,13 @@ class Link:
         if self.dead is not None:
             done(lost(self.dead))
             return
-        request = _Request(asked, command, headers, done, doubtful, first)
+        request = Request(asked, command, headers, done, doubtful, first)
         if self._pending is None or not self.one_at_a_time:
             self._start(request)
         else:
             self._control.append(request)
 
-    def _start(self, request: _Request) -> None:
+    def _start(self, request: Request) -> None:
         request.receipt = receipt = str(next(self._receipt_ids))
         if self.one_at_a_time:
             self._pending = request
@@ -245,12 +227,12 @@ class Link:
         request.timer = self._loop.later(self._settings.request_timeout, lambda: self._too_late(request))
         self._transport.send(request.first + command_frame(request.command, [*request.headers, ("receipt", receipt)]))
 
-    def _too_late(self, request: _Request) -> None:
+    def _too_late(self, request: Request) -> None:
         kind = ErrorKind.IN_DOUBT if request.doubtful else ErrorKind.TIMEOUT
         self._receipts.pop(request.receipt, None)
         self._finish(request, ProviderError(kind, "the broker gave no answer in time"))
 
-    def _finish(self, request: _Request, cause: ProviderError | None) -> None:
+    def _finish(self, request: Request, cause: ProviderError | None) -> None:
         self._forget_timer(request)
         if self._pending is request:
             self._pending = None
@@ -262,7 +244,7 @@ class Link:
         if self._pending is None and self._control and self.dead is None:
             self._start(self._control.popleft())
 
-    def _forget_timer(self, request: _Request) -> None:
+    def _forget_timer(self, request: Request) -> None:
         if request.timer is not None:
             request.timer.cancel()
 

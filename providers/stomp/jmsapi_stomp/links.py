@@ -11,8 +11,9 @@ import threading
 from dataclasses import replace
 
 from jmsapi.spi import Clock, ErrorKind, ProviderError
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.dialect import Dialect
-from jmsapi_stomp.link import Done, Link, LinkOwner
+from jmsapi_stomp.link import Link, LinkOwner
 from jmsapi_stomp.loop import IoLoop
 from jmsapi_stomp.plans import GLOBAL_CLIENT
 from jmsapi_stomp.settings import LinkSettings

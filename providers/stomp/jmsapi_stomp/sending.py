@@ -17,8 +17,8 @@ from jmsapi.spi import (
 )
 from jmsapi_stomp.codec import encode
 from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import escape, header_lines
-from jmsapi_stomp.link import Done
 from jmsapi_stomp.transactions import Transactions
 from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from jmsapi.spi import ProviderError
-from jmsapi_stomp.link import Done
+from jmsapi_stomp.control import Done
 
 __all__ = ["Ask", "Steps", "run"]
 

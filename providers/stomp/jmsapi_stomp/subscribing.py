@@ -13,8 +13,9 @@ from typing import Final
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import command_frame
-from jmsapi_stomp.link import Done, Link
+from jmsapi_stomp.link import Link
 from jmsapi_stomp.links import Links
 from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers, Plan
 from jmsapi_stomp.rabbitmq import TEMPORARY, RabbitMQ

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from jmsapi.spi import ErrorKind, ProviderError, SendResult
 from jmsapi_stomp.consumers import Consumers
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import command_frame
-from jmsapi_stomp.link import Done
 from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
 
 __all__ = ["Transactions"]

@@ -74,12 +74,13 @@ def test_what_is_no_jms_body_is_a_fault_of_its_format(data: bytes) -> None:
 
 def test_random_bytes_raise_nothing_but_errors_of_the_seam() -> None:
     dice = random.Random(20_261_130)
+    codes = [bytes([code]) for code in (0x40, 0x45, 0x54, 0x71, 0x73, 0xA0, 0xA1, 0xC0, 0xC1, 0xD1, 0xFF)]
     read = 0
     for _ in range(100_000):
-        data = b"\x00Sw" + dice.randbytes(dice.randint(0, 8))
+        data = b"\x00Sw" + dice.choice(codes) + dice.randbytes(dice.randint(0, 8))
         try:
             read_value(data)
             read += 1
         except ProviderError as error:
             assert error.kind is ErrorKind.FORMAT
-    assert read > 100
+    assert read > 1000

@@ -1,0 +1,116 @@
+"""What the broker is told of deliveries: ACK, NACK, or nothing until the consumer ends.
+
+All on the I/O thread. RELEASED and FAILED take effect by NACK on RabbitMQ and when the consumer is released elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from jmsapi.spi import Outcome
+from jmsapi_stomp.codec import StompEnvelope
+from jmsapi_stomp.consumer import Consumer
+from jmsapi_stomp.control import Done
+from jmsapi_stomp.wiring import StompTag, Wiring
+
+__all__ = ["REQUEUE", "Settling"]
+
+_GIVE_BACK: Final = 0.01
+REQUEUE: Final = b"requeue:true\n"
+
+
+class Settling:
+    """Settles deliveries of the consumers it knows."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._by_serial: dict[int, Consumer] = {}
+
+    def settle(self, tags: Sequence[StompTag], outcome: Outcome, done: Done | None) -> None:
+        """Settle outside a transaction. ``done``, if given, is called when the broker has answered.
+
+        Artemis' REJECTED is not for here: it needs a copy to be sent first.
+        """
+        if outcome is Outcome.ACCEPTED:
+            self.acknowledge(tags, done)
+            return
+        if outcome is Outcome.REJECTED:
+            self.write(tags, b"NACK", b"requeue:false\n" if self._wiring.dialect.negative_ack_returns else b"", done)
+            return
+        if self._wiring.dialect.negative_ack_returns:
+            for tag in tags:
+                consumer = self._by_serial.get(tag.consumer)
+                if consumer is not None and tag in consumer.unsettled:
+                    if not consumer.given_back:
+                        self._later_give_back(consumer)
+                    consumer.given_back.append(tag)
+        if done is not None:
+            done(None)
+
+    def acknowledge(self, tags: Sequence[StompTag], done: Done | None, transaction: str | None = None) -> None:
+        """Write an ACK for each tag that is not settled yet."""
+        more = b"transaction:%b\n" % transaction.encode() if transaction is not None else b""
+        self.write(tags, b"ACK", more, done, keep=transaction is not None)
+
+    def write(self, tags: Sequence[StompTag], command: bytes, more: bytes, done: Done | None, *, keep: bool = False) -> None:
+        frames: list[bytes] = []
+        link = self._wiring.link
+        for tag in tags:
+            consumer = self._by_serial.get(tag.consumer)
+            if consumer is None or tag not in consumer.unsettled:
+                continue
+            if consumer.link is not link and frames:
+                link.write(b"".join(frames))
+                frames = []
+            link = consumer.link
+            frames.append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
+            if not keep:
+                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
+        if done is None:
+            if frames:
+                link.write(b"".join(frames))
+        elif not frames:
+            done(None)
+        else:
+            if len(frames) > 1:
+                link.write(b"".join(frames[:-1]))
+            link.confirmed(frames[-1], done)
+
+    def rejecting(self, tag: StompTag, change: int) -> None:
+        """Count deliveries whose copies are on their way to the dead letter queue."""
+        consumer = self._by_serial.get(tag.consumer)
+        if consumer is None:
+            return
+        consumer.rejecting += change
+        if consumer.rejecting == 0:
+            waiting, consumer.when_settled = consumer.when_settled, []
+            for call in waiting:
+                call()
+
+    def held(self, tags: Sequence[StompTag]) -> list[tuple[StompTag, StompEnvelope]]:
+        """Return those of the tags that are not settled, with their messages."""
+        found: list[tuple[StompTag, StompEnvelope]] = []
+        for tag in tags:
+            consumer = self._by_serial.get(tag.consumer)
+            envelope = None if consumer is None else consumer.unsettled.get(tag)
+            if envelope is not None:
+                found.append((tag, envelope))
+        return found
+
+    def forget(self, tags: Iterable[StompTag]) -> None:
+        """Take deliveries as settled: their transaction is committed."""
+        for tag in tags:
+            consumer = self._by_serial.get(tag.consumer)
+            if consumer is not None:
+                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
+
+    def _later_give_back(self, consumer: Consumer) -> None:
+        """Wait a moment before NACK: at once the message would come again to a consumer that is about to be released."""
+
+        def give_back() -> None:
+            tags, consumer.given_back = consumer.given_back, []
+            if not consumer.closing:
+                self.write(tags, b"NACK", REQUEUE, None)
+
+        self._wiring.loop.later(_GIVE_BACK, give_back)
