@@ -131,7 +131,7 @@ class Filtering(Forwarding):
                 renews = not (has.release_while_open and has.broker_credit)
                 return sifted(self, session, replace(spec, selector=None), compiled, self._clock, renews=renews)
         below = replace(spec, selector=pushed, no_local=spec.no_local and origin is None)
-        if spec.durable and (pushed != spec.selector or origin is not None):
+        if spec.subscription is not None and (pushed != spec.selector or origin is not None):
             # The broker compares what it is told with what it was told before; so it must be told of what is done here.
             below = replace(below, terms=(spec.selector or "") + (" (no local)" if origin is not None else ""))
         future = self.below.open_consumer(session, below)

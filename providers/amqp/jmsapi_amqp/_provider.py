@@ -225,7 +225,7 @@ class AmqpProvider:
             await link.drain()
 
     def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
-        """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is on its way."""
+        """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is written."""
         connection = self._connection
         if connection is None:
             return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider is not open"))
@@ -233,8 +233,7 @@ class AmqpProvider:
             return failed(connection.link_lost)
         numbers = [tag.number for tag in tags if isinstance(tag, AmqpTag)]
         state = tx.ack_state if isinstance(tx, TxHandle) else None
-        connection.submit(settle, connection, numbers, outcome, state)
-        return DONE
+        return connection.submit_written(settle, connection, numbers, outcome, state)
 
     # ------------------------------------------------------------------------------------------------ producers
 
@@ -311,5 +310,6 @@ class AmqpProvider:
         wire = self._session(session).wire
         if isinstance(what, str):
             await connection.book.unsubscribe(connection, wire, what)
+            connection.book.subscriptions.ended(what)
         else:
             await connection.book.remove_temporary(connection, wire, what)

@@ -83,6 +83,10 @@ class Connection:
         """Promises that belong to no link; broken when the connection ends."""
         self.link_lost: ProviderError | None = None
         self._requests: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._written: Future[None] | None = None
+        """Done when all that is asked for by now is written."""
+        self._writing: list[Future[None]] = []
+        self._written_guard = threading.RLock()
         self._asleep = False
         self._ended = False
         self._late = threading.RLock()
@@ -112,6 +116,15 @@ class Connection:
             self._asleep = False
             with suppress(OSError):
                 self._wake_out.send(b"x")
+
+    def submit_written(self, call: Callable[..., None], *arguments: object) -> Future[None]:
+        """As ``submit``; the future is done when what ``call`` caused has been written to the socket."""
+        with self._written_guard:
+            if self._written is None:
+                self._written = Future()
+            written = self._written
+            self.submit(call, *arguments)
+        return written
 
     def submit_steps(self, steps: Coroutine[Any, None, T], future: Future[T]) -> None:
         """Have steps run on the I/O thread; the future gets their result."""
@@ -167,7 +180,12 @@ class Connection:
         mask = selectors.EVENT_READ
         requests = self._requests
         while True:
-            for _ in range(len(requests)):
+            with self._written_guard:
+                if self._written is not None:
+                    self._writing.append(self._written)
+                    self._written = None
+                asked = len(requests)
+            for _ in range(asked):
                 call, arguments = requests.popleft()
                 call(*arguments)
             self._dispatch.events()
@@ -179,6 +197,8 @@ class Connection:
                     link.pump()
             except OSError as error:
                 return from_os_error(error, f"write to {self.wire.where}")
+            if self._writing and not self.wire.wants_write:
+                self._tell_written(None)
             self._report()
             if self.link_lost is not None:
                 return self.link_lost
@@ -212,6 +232,14 @@ class Connection:
                         if self.link_lost is not None:
                             return self.link_lost
                         return None if self._closing is not None else self._end_of_stream()
+
+    def _tell_written(self, lost: ProviderError | None) -> None:
+        waiting, self._writing = self._writing, []
+        for written in waiting:
+            if lost is None:
+                written.set_result(None)
+            else:
+                written.set_exception(lost)
 
     def _timeout(self, next_tick: int, deadline: float) -> float | None:
         """Return the longest sleep in seconds; None for ever."""
@@ -302,6 +330,10 @@ class Connection:
                 call, arguments = self._requests.popleft()
                 call(*arguments)
             self._report()
+            if self._written is not None:
+                self._writing.append(self._written)
+                self._written = None
+            self._tell_written(self.link_lost)
 
     # ------------------------------------------------------------------------------------------------ on the thread
 

@@ -1,7 +1,8 @@
 """What the connections of this process must know of each other.
 
-Artemis lets any connection consume from a temporary destination, and closes the whole connection of a member of a shared
-non-durable subscription that disagrees with the others (2.56.0). Within this process both are refused here, before the
+Artemis lets any connection consume from a temporary destination, closes the whole connection of a member of a shared
+non-durable subscription that disagrees with the others, and takes the end of a shared durable one that is in use without
+a word, and without effect (2.56.0). Within this process both are refused here, before the
 broker is asked; between processes nothing can be done, which is why the capabilities say EMULATED.
 """
 
@@ -13,7 +14,7 @@ from typing import Final
 
 from jmsapi.spi import Address
 
-__all__ = ["SHARED", "TEMPORARIES", "SharedTerms", "Temporaries"]
+__all__ = ["DURABLE", "SHARED", "TEMPORARIES", "DurableKinds", "SharedTerms", "Temporaries"]
 
 
 class Temporaries:
@@ -56,7 +57,7 @@ class _Terms:
 
 
 class SharedTerms:
-    """Topic and selector of each active shared non-durable subscription. Any thread."""
+    """Topic and selector of each active shared subscription. Any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,6 +75,10 @@ class SharedTerms:
             terms.members += 1
             return True
 
+    def is_active(self, key: tuple[object, ...]) -> bool:
+        """Whether there is a member."""
+        return key in self._terms
+
     def leave(self, key: tuple[object, ...]) -> None:
         """Count a member out."""
         with self._lock:
@@ -85,4 +90,27 @@ class SharedTerms:
 
 
 SHARED: Final = SharedTerms()
-"""Those of this process, by broker, client id and name."""
+"""Those of this process, by broker, client id, name and durability."""
+
+
+class DurableKinds:
+    """Whether a durable subscription that this process has used is a shared one, as long as it is not ended. Any thread."""
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[object, ...], bool] = {}
+
+    def differs(self, key: tuple[object, ...], *, shared: bool) -> bool:
+        """Whether the subscription is known to be of the other kind."""
+        return self._shared.get(key, shared) is not shared
+
+    def note(self, key: tuple[object, ...], *, shared: bool) -> None:
+        """Note the kind of a subscription in use."""
+        self._shared[key] = shared
+
+    def forget(self, key: tuple[object, ...]) -> None:
+        """Forget a subscription that has ended."""
+        self._shared.pop(key, None)
+
+
+DURABLE: Final = DurableKinds()
+"""Those of this process, by broker, client id and name. Artemis keeps both kinds in one queue and does not tell which it is."""

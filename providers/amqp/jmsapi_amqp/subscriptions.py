@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
 from jmsapi_amqp.attach import Source, attach_receiver
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
-from jmsapi_amqp.process import SHARED
+from jmsapi_amqp.process import DURABLE, SHARED
 
 if TYPE_CHECKING:
     from jmsapi_amqp.brokers.base import Broker
@@ -55,8 +55,8 @@ class Subscriptions:
         self._by_link: dict[int, Place] = {}
 
     def active(self, name: str) -> bool:
-        """Whether a consumer of this connection is on the durable subscription."""
-        return (name, True) in self._active
+        """Whether a consumer is on the durable subscription, as far as this process knows."""
+        return (name, True) in self._active or SHARED.is_active((*self._owner, name, True))
 
     async def attach(
         self, broker: Broker, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source
@@ -69,7 +69,7 @@ class Subscriptions:
         name = spec.subscription or ""
         asked = f"subscribe {name!r} to {spec.address.name!r}"
         if "|" in name:
-            raise ProviderError(ErrorKind.UNSUPPORTED, f"{asked}: a subscription's name must not contain '|' on this wire")
+            raise ProviderError(ErrorKind.MISMATCH, f"{asked}: a subscription's name must not contain '|' on this wire")
         private = connection.options.client_id is not None
         if spec.durable and not spec.shared and not private:
             raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
@@ -104,7 +104,10 @@ class Subscriptions:
         active = self._active.get(key)
         if active is not None:
             self._check(active, spec, asked)
-        if spec.shared and not spec.durable and not SHARED.enter((*self._owner, name), spec.address, _terms(spec)):
+        if spec.durable and DURABLE.differs((*self._owner, name), shared=spec.shared):
+            kind = "an unshared" if spec.shared else "a shared"
+            raise ProviderError(ErrorKind.MISMATCH, f"{asked}: there is {kind} durable subscription of that name")
+        if spec.shared and not SHARED.enter((*self._owner, name, spec.durable), spec.address, _terms(spec)):
             raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
         if active is None:
             active = self._active[key] = _Active(spec.address, _terms(spec), spec.shared)
@@ -115,6 +118,12 @@ class Subscriptions:
     def joined(self, link: ReceiverLink, place: Place) -> None:
         """Tie a place to the link that has it, until the link ends."""
         self._by_link[link.number] = place
+        if place.durable:
+            DURABLE.note((*self._owner, place.name), shared=self._active[place.name, True].shared)
+
+    def ended(self, name: str) -> None:
+        """Forget a durable subscription that was ended."""
+        DURABLE.forget((*self._owner, name))
 
     def _check(self, active: _Active, spec: ConsumerSpec, asked: str) -> None:
         if not active.shared or not spec.shared:
@@ -134,8 +143,8 @@ class Subscriptions:
         active = self._active.get(key)
         if active is not None:
             active.numbers.discard(place.number)
-            if active.shared and not place.durable:
-                SHARED.leave((*self._owner, place.name))
+            if active.shared:
+                SHARED.leave((*self._owner, place.name, place.durable))
             if not active.numbers:
                 del self._active[key]
 

@@ -61,6 +61,6 @@ class Artemis(Broker):
             await super().unsubscribe(connection, session, name)
             return
         if self.subscriptions.active(name):
-            text = f"unsubscribe {name!r}: a consumer of this connection is active on it; close it first"
+            text = f"unsubscribe {name!r}: a consumer is active on it; close it first"
             raise ProviderError(ErrorKind.IN_USE, text)
         await self.subscriptions.unsubscribe_global(connection, name)

@@ -222,7 +222,7 @@ class Broker:
         """End a durable subscription."""
         asked = f"unsubscribe {name!r}"
         if self.subscriptions.active(name):
-            raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer of this connection is active on it; close it first")
+            raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer is active on it; close it first")
         near = Address(DestinationKind.TOPIC, "")
         try:
             link = await attach_receiver(connection, session, Source(None, name), near, asked)

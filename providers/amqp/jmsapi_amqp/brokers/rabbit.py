@@ -293,7 +293,7 @@ class Rabbit(Broker):
         """Delete the queue of a durable subscription."""
         asked = f"unsubscribe {name!r}"
         if self.subscriptions.active(name):
-            raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer of this connection is active on it; close it first")
+            raise ProviderError(ErrorKind.IN_USE, f"{asked}: a consumer is active on it; close it first")
         await self._named.unsubscribe(self.manage, self.options.client_id, name, asked)
 
 

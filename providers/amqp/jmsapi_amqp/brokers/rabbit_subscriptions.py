@@ -62,6 +62,11 @@ class RabbitSubscriptions:
             answer = await manage.put_queue(lock, durable=False, exclusive=True, auto_delete=True)
             if answer.status not in (200, 201):
                 raise ProviderError(ErrorKind.IN_USE, f"{asked}: another connection is active on it")
+        if spec.durable:
+            other = _queue(client_id, spec.subscription or "", durable=True, shared=not spec.shared)
+            if (await manage.get_queue(other)).status == 200:
+                kind = "an unshared" if spec.shared else "a shared"
+                raise ProviderError(ErrorKind.MISMATCH, f"{asked}: there is {kind} durable subscription of that name")
         wanted = {_TOPIC: spec.address.name, _SELECTOR: spec.terms or spec.selector or ""}
         found = await manage.get_queue(queue)
         if found.status == 200 and _changed(found, wanted):
