@@ -11,6 +11,7 @@ from jmsapi._core.destination import QueueImpl
 from jmsapi._core.message import MessageImpl, stamp
 from jmsapi.errors import MessageFormatException
 from jmsapi.spi import Delivery, ErrorKind, MessageKind, PlainEnvelope, ProviderError, Tag
+from jmsapi.values import Double, Float, Int, Long
 
 PARTS = [name for name in PlainEnvelope.__dataclass_fields__ if name != "kind"]
 BODY: dict[MessageKind, Any] = {
@@ -177,3 +178,13 @@ def test_messages_are_small(bench: Any, any_kind: MessageKind) -> None:
         tracemalloc.stop()
     assert used < 512
     assert not hasattr(kept[0], "__dict__")
+
+
+def test_wrappers_that_a_wire_gives_read_as_plain_numbers_where_those_tell_the_type(bench: Any, envelope: Any) -> None:
+    envelope.properties = {"i": Int(5), "d": Double(1.5), "large": 2**40, "l": Long(5), "f": Float(1.5)}
+    incoming = bench.deliver(envelope)
+    objects = {name: incoming.get_object_property(name) for name in envelope.properties}
+    assert objects == envelope.properties
+    assert [type(value) for value in objects.values()] == [int, float, Long, Long, Float]
+    assert (incoming.get_int_property("i"), incoming.get_double_property("d")) == (5, 1.5)
+    assert type(incoming.get_int_property("i")) is int
