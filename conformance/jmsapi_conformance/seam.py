@@ -55,6 +55,8 @@ class Seam:
         self._url = f"{self._entry.schemes[0]}{separator}{rest}"
         self._guard = threading.Lock()
         self._holding = False
+        self.full = False
+        """Whether a new connection is refused, for want of resources."""
         self._refused: Callable[[int], bool] | None = None
         self._answers = 0
         self._held: list[tuple[_Held, SendResult]] = []
@@ -199,6 +201,8 @@ class _Held:
         """Open, and stand between."""
         self._seam.calls.append("open")
         self.up = events
+        if self._seam.full:
+            return failed(ProviderError(ErrorKind.RESOURCE, "no more connections, says a test", fatal=True))
         return self._inner.open(self)
 
     def close(self) -> Future[None]:
