@@ -122,6 +122,7 @@ class IoLoop:
             return False
         self._selector.register(sock, selectors.EVENT_READ, channel)
         self._channels[channel] = (sock, selectors.EVENT_READ)
+        self._hot.add(channel)  # TLS may hold what came with the end of its handshake: no selector tells of that
         return True
 
     def drop(self, channel: Channel) -> None:

@@ -20,6 +20,7 @@ from jmsapi.spi import (
     Address,
     Body,
     Capabilities,
+    Clock,
     ConsumerSpec,
     Delivery,
     DestinationKind,
@@ -104,10 +105,10 @@ class Recorder:
 class Line:
     """One open connection at the seam."""
 
-    def __init__(self, options: StompOptions) -> None:
+    def __init__(self, options: StompOptions, clock: Clock) -> None:
         self.options = options
         self.events = Recorder()
-        self.wire = entry.create(options, SystemClock())
+        self.wire = entry.create(options, clock)
         self.provider = Checked(self.wire, options)
         self.capabilities: Capabilities
         self._sessions: dict[bool, Handle] = {}
@@ -183,7 +184,8 @@ def dial() -> Iterator[Callable[..., Line]]:
             url, given = urlsplit(where.url("stomp")), {"user": where.user, "password": where.password}
         # Long graces, for these tests run beside others: where nothing comes is not what they measure.
         defaults = {"scheme": url.scheme, "host": url.hostname, "port": url.port, "drain_ms": 300}
-        line = Line(StompOptions.model_validate(defaults | given | options))
+        clock = options.pop("clock", SystemClock())
+        line = Line(StompOptions.model_validate(defaults | given | options), clock)
         lines.append(line)
         return line.open()
 

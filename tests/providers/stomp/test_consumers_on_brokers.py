@@ -120,7 +120,7 @@ def test_a_consumer_that_acknowledges_late_gets_more_than_the_window_holds(
 ) -> None:
     line = dial(each_broker)
     for n in range(1000):
-        line.post(queue, f"{n:04}" + "x" * 2000)
+        line.post(queue, f"{n:04}" + "x" * 2000, delivery_mode=1)
     consumer = line.consumer(queue, prefetch=20, deferred_acks=True)
     held: list[Any] = []
     while len(held) < 1000:

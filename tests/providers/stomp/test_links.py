@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError
+from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
 from jmsapi_stomp.opening import link_settings
 from jmsapi_stomp.options import StompOptions
 
@@ -489,6 +489,46 @@ def test_messages_in_pieces_are_whole_when_they_are_delivered(dial: Dial, peer: 
 
     line = dial(peer(script).url)
     assert line.receive(line.consumer(QUEUE), accept=False)[0].envelope.body == body
+
+
+class Ahead(SystemClock):
+    """A clock that a test sets forward."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.seconds
+
+
+def test_what_waits_too_long_unasked_goes_back_before_rabbitmq_takes_offence(
+    dial: Dial, peer: Peer, until: Callable[..., None]
+) -> None:
+    given_back: list[str] = []
+
+    def serve(connection: Any, command: str, headers: dict[str, str], _: bytes) -> None:
+        if command == "SUBSCRIBE" and headers["destination"] == "/queue/orders":
+            for ack in ("1", "2", "3"):
+                connection.send("MESSAGE", {"subscription": headers["id"], "ack": ack}, b"x")
+        if command == "NACK":
+            assert headers["requeue"] == "true"
+            given_back.append(headers["id"])
+
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        connection.serve(serve)
+
+    clock = Ahead()
+    line = dial(peer(script).url, clock=clock, heartbeat_ms=0)
+    consumer = line.consumer(QUEUE, prefetch=5, credit=1)
+    line.events.take(consumer, 1)
+    line.provider.drain(line.consumer(TOPIC)).result(10)  # the loop has read the rest by now
+    clock.seconds = 10 * 60
+    line.provider.credit(line.consumer(TOPIC), 1).result(10)
+    assert given_back == []
+    clock.seconds = 22 * 60
+    line.provider.credit(line.consumer(TOPIC), 1).result(10)
+    until(lambda: given_back == ["2", "3"])
 
 
 # Closing
