@@ -29,7 +29,7 @@ from jmsapi.spi import (
 from jmsapi_amqp.attach import end_session, open_wire_session
 from jmsapi_amqp.codec import encode_message
 from jmsapi_amqp.connection import Connection
-from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession, settle
+from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.transactions import Coordinator, TxHandle
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class AmqpProvider:
             return failed(connection.link_lost)
         numbers = [tag.number for tag in tags if isinstance(tag, AmqpTag)]
         state = tx.ack_state if isinstance(tx, TxHandle) else None
-        return connection.submit_written(settle, connection, numbers, outcome, state)
+        return connection.settling.say(numbers, outcome, state)
 
     # ------------------------------------------------------------------------------------------------ producers
 

@@ -27,9 +27,10 @@ from jmsapi_amqp import engine
 from jmsapi_amqp.brokers import Broker, choose
 from jmsapi_amqp.dispatch import Dispatch
 from jmsapi_amqp.engine import Pointer
-from jmsapi_amqp.errors import Cause, from_os_error, to_error
+from jmsapi_amqp.errors import Cause, from_end, from_os_error, to_error
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.opening import prepare
+from jmsapi_amqp.settling import Settling
 from jmsapi_amqp.tasks import Promise, run, spawn
 from jmsapi_amqp.wire import Wire
 
@@ -83,10 +84,7 @@ class Connection:
         """Promises that belong to no link; broken when the connection ends."""
         self.link_lost: ProviderError | None = None
         self._requests: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
-        self._written: Future[None] | None = None
-        """Done when all that is asked for by now is written."""
-        self._writing: list[Future[None]] = []
-        self._written_guard = threading.RLock()
+        self.settling = Settling(self)
         self._asleep = False
         self._ended = False
         self._late = threading.RLock()
@@ -96,6 +94,7 @@ class Connection:
         self._thread = threading.Thread(target=self._main, name=self.name, daemon=True)
         self._closing: Future[None] | None = None
         self._close_by = 0.0
+        self._next_tick = 0
         self._said_goodbye = False
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
@@ -112,19 +111,15 @@ class Connection:
         self._requests.append((call, arguments))
         if self._ended:
             self._refuse_requests()
-        elif self._asleep:
+        else:
+            self.wake()
+
+    def wake(self) -> None:
+        """Have the I/O thread take a turn, if it sleeps."""
+        if self._asleep:
             self._asleep = False
             with suppress(OSError):
                 self._wake_out.send(b"x")
-
-    def submit_written(self, call: Callable[..., None], *arguments: object) -> Future[None]:
-        """As ``submit``; the future is done when what ``call`` caused has been written to the socket."""
-        with self._written_guard:
-            if self._written is None:
-                self._written = Future()
-            written = self._written
-            self.submit(call, *arguments)
-        return written
 
     def submit_steps(self, steps: Coroutine[Any, None, T], future: Future[T]) -> None:
         """Have steps run on the I/O thread; the future gets their result."""
@@ -159,7 +154,8 @@ class Connection:
         except Exception as error:  # a fault of ours must not leave callers waiting
             _LOG.exception("%s: the I/O thread failed", self.name)
             lost = ProviderError(ErrorKind.PROTOCOL, f"{self.name}: the I/O thread failed ({error!r})", fatal=True)
-        self._finish(lost)
+        with self.settling.engine:
+            self._finish(lost)
 
     def _run(self) -> ProviderError | None:
         """Connect and turn the loop; return why the link was lost, None after an orderly close."""
@@ -180,66 +176,72 @@ class Connection:
         mask = selectors.EVENT_READ
         requests = self._requests
         while True:
-            with self._written_guard:
-                if self._written is not None:
-                    self._writing.append(self._written)
-                    self._written = None
-                asked = len(requests)
-            for _ in range(asked):
-                call, arguments = requests.popleft()
-                call(*arguments)
-            self._dispatch.events()
-            now = time.monotonic()
-            next_tick = engine.transport_tick(self.transport, int(now * 1000))
-            try:
-                alive = self.wire.write()
-                for link in tuple(self.large):
-                    link.pump()
-            except OSError as error:
-                return from_os_error(error, f"write to {self.wire.where}")
-            if self._writing and not self.wire.wants_write:
-                self._tell_written(None)
-            self._report()
-            if self.link_lost is not None:
-                return self.link_lost
-            if not alive or engine.transport_closed(self.transport):
-                return None if self._closing is not None else self._end_of_stream()
-            if self._closing is not None and now > self._close_by:
-                return None
-            if not self.opened.done and now > deadline:
-                text = f"open a connection to {self.wire.where}: no answer in {self.options.connect_timeout_ms} ms"
-                return ProviderError(ErrorKind.TIMEOUT, text, fatal=True)
-            wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if self.wire.wants_write else selectors.EVENT_READ
-            if wanted != mask:
-                selector.modify(sock, wanted)
-                mask = wanted
-            timeout = self._timeout(next_tick, deadline)
-            self._asleep = True
-            ready = selector.select(0 if requests or (self.large and not self.wire.wants_write) else timeout)
+            with self.settling.engine:
+                lost, going = self._work(deadline)
+                if not going:
+                    return lost
+                wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if self.wire.wants_write else selectors.EVENT_READ
+                if wanted != mask:
+                    selector.modify(sock, wanted)
+                    mask = wanted
+                timeout = self._timeout(self._next_tick, deadline)
+                self._asleep = True
+                busy = requests or self.settling.waits or (self.large and not self.wire.wants_write)
+            ready = selector.select(0 if busy else timeout)
             self._asleep = False
             for key, _ in ready:
                 if key.fileobj is wake:
                     with suppress(BlockingIOError):
                         self._wake_in.recv(4096)
-                else:
-                    try:
-                        more = self.wire.read()
-                    except OSError as error:
-                        return from_os_error(error, f"read from {self.wire.where}")
-                    if not more:
-                        self._dispatch.events()
-                        self._report()
-                        if self.link_lost is not None:
-                            return self.link_lost
-                        return None if self._closing is not None else self._end_of_stream()
+                    continue
+                with self.settling.engine:
+                    lost, going = self._read()
+                    if not going:
+                        return lost
 
-    def _tell_written(self, lost: ProviderError | None) -> None:
-        waiting, self._writing = self._writing, []
-        for written in waiting:
-            if lost is None:
-                written.set_result(None)
-            else:
-                written.set_exception(lost)
+    def _work(self, deadline: float) -> tuple[ProviderError | None, bool]:
+        """Do what was asked for and write; return why the link is lost, and whether to go on."""
+        requests = self._requests
+        self.settling.begin()
+        for _ in range(len(requests)):
+            call, arguments = requests.popleft()
+            call(*arguments)
+        self._dispatch.events()
+        now = time.monotonic()
+        self._next_tick = engine.transport_tick(self.transport, int(now * 1000))
+        try:
+            alive = self.wire.write()
+            for link in tuple(self.large):
+                link.pump()
+        except OSError as error:
+            return from_os_error(error, f"write to {self.wire.where}"), False
+        if not self.wire.wants_write:
+            self.settling.wrote()
+        self._report()
+        if self.link_lost is not None:
+            return self.link_lost, False
+        if not alive or engine.transport_closed(self.transport):
+            return None if self._closing is not None else self._end_of_stream(), False
+        if self._closing is not None and now > self._close_by:
+            return None, False
+        if not self.opened.done and now > deadline:
+            text = f"open a connection to {self.wire.where}: no answer in {self.options.connect_timeout_ms} ms"
+            return ProviderError(ErrorKind.TIMEOUT, text, fatal=True), False
+        return None, True
+
+    def _read(self) -> tuple[ProviderError | None, bool]:
+        """Read what has come; return why the link is lost, and whether to go on."""
+        try:
+            more = self.wire.read()
+        except OSError as error:
+            return from_os_error(error, f"read from {self.wire.where}"), False
+        if more:
+            return None, True
+        self._dispatch.events()
+        self._report()
+        if self.link_lost is not None:
+            return self.link_lost, False
+        return None if self._closing is not None else self._end_of_stream(), False
 
     def _timeout(self, next_tick: int, deadline: float) -> float | None:
         """Return the longest sleep in seconds; None for ever."""
@@ -255,16 +257,8 @@ class Connection:
 
     def _end_of_stream(self) -> ProviderError:
         condition = engine.transport_condition(self.transport)
-        if engine.condition_is_set(condition):
-            cause = self.cause_of(condition, "amqp:connection:framing-error")
-            if "unauthorized" in cause.name:
-                text = f"log in to {self.wire.where}: the broker refused the credentials ({cause.description})"
-                return ProviderError(ErrorKind.SECURITY, text, fatal=True)
-            kind = ErrorKind.PROTOCOL if self.opened.done else ErrorKind.CONNECTION
-            if cause.name == "amqp:resource-limit-exceeded":
-                kind = ErrorKind.CONNECTION  # proton's word for a peer that fell silent past the idle time-out
-            return ProviderError(kind, f"the link to {self.wire.where} failed: {cause}", fatal=True)
-        return ProviderError(ErrorKind.CONNECTION, f"the broker at {self.wire.where} closed the connection", fatal=True)
+        cause = self.cause_of(condition, "amqp:connection:framing-error") if engine.condition_is_set(condition) else None
+        return from_end(cause, self.wire.where, was_open=self.opened.done)
 
     def _report(self) -> None:
         """Hand over what the last events brought: deliveries first, then answers."""
@@ -287,6 +281,7 @@ class Connection:
         """Fail whoever waits, free the engine's objects, say that the link is lost unless we closed it."""
         cause = lost or ProviderError(ErrorKind.CLOSED, f"the connection to {self.wire.where} is closed", fatal=True)
         self.link_lost = cause
+        self.settling.end(cause)
         was_open = self.opened.done
         for link in list(self.by_number.values()):
             link.end(cause)
@@ -330,10 +325,6 @@ class Connection:
                 call, arguments = self._requests.popleft()
                 call(*arguments)
             self._report()
-            if self._written is not None:
-                self._writing.append(self._written)
-                self._written = None
-            self._tell_written(self.link_lost)
 
     # ------------------------------------------------------------------------------------------------ on the thread
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from jmsapi.spi import ErrorKind, ProviderError
 
-__all__ = ["Cause", "to_error"]
+__all__ = ["Cause", "from_end", "from_os_error", "to_error"]
 
 
 class Cause(NamedTuple):
@@ -100,3 +100,22 @@ def from_os_error(error: OSError, asked: str) -> ProviderError:
     if isinstance(error, TimeoutError):
         return ProviderError(ErrorKind.TIMEOUT, f"{asked}: no answer in time", fatal=True)
     return ProviderError(ErrorKind.CONNECTION, f"{asked}: {error.strerror or error}", fatal=True)
+
+
+def from_end(cause: Cause | None, where: str, *, was_open: bool) -> ProviderError:
+    """Return the error for the end of a connection that we did not ask for.
+
+    Args:
+        cause: What the engine says of it; None when the peer just closed.
+        where: Host and port.
+        was_open: Whether the connection had been opened.
+    """
+    if cause is None:
+        return ProviderError(ErrorKind.CONNECTION, f"the broker at {where} closed the connection", fatal=True)
+    if "unauthorized" in cause.name:
+        text = f"log in to {where}: the broker refused the credentials ({cause.description})"
+        return ProviderError(ErrorKind.SECURITY, text, fatal=True)
+    # proton's word for a peer that fell silent past the idle time-out is the resource limit.
+    broken = was_open and cause.name != "amqp:resource-limit-exceeded"
+    kind = ErrorKind.PROTOCOL if broken else ErrorKind.CONNECTION
+    return ProviderError(kind, f"the link to {where} failed: {cause}", fatal=True)

@@ -278,7 +278,10 @@ class ReceiverLink(_Link):
         pointer = self.pointer
         if pointer is None or credit <= 0:
             return
-        if self.window is None:
+        if self.draining:
+            # A plain flow would end the drain unanswered: proton takes the flag back with it.
+            engine.link_drain(pointer, credit)
+        elif self.window is None:
             engine.link_flow(pointer, credit)
         else:
             self._kept += credit

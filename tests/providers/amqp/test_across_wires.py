@@ -61,6 +61,8 @@ def test_what_goes_in_by_one_wire_comes_out_by_the_other(
 ) -> None:
     if (sending, each_broker.kind) == ("amqp", "rabbitmq"):
         pytest.skip("RabbitMQ 4.0.5 shows STOMP readers an AMQP value as its raw bytes and drops booleans and doubles")
+    if (sending, each_broker.kind) == ("amqp", "classic"):
+        pytest.skip("Classic 6.3.1 reads a STOMP acknowledgement's id as its own kind of id, and closes the connection over ours")
     source = jmsapi.connection_factory(each_broker.url(sending)).create_connection()
     sink = jmsapi.connection_factory(each_broker.url(receiving)).create_connection()
     with source, sink:

@@ -9,84 +9,35 @@ Spec: AMQP 1.0 part 3.2; OASIS "AMQP bindings for JMS".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Final, cast
 
-from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, MessageKind, ProviderError
+from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, MessageKind
 from jmsapi.values import Byte, Float, Long, Short, Value
 from jmsapi_amqp.codec.bodies import body_value, empty_body, is_text, property_value
 from jmsapi_amqp.codec.encode import JAVA_OBJECT, ORIGIN, OWN_PREFIX, AddressBook
 from jmsapi_amqp.codec.ids import correlation_to_text, id_to_text
 from jmsapi_amqp.codec.reading import decode_value
+from jmsapi_amqp.codec.sections import (
+    APPLICATION,
+    BODIES,
+    DATA,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    SEQUENCE,
+    VALUE,
+    repeated_list,
+    repeated_map,
+    section,
+    skip,
+)
 from jmsapi_amqp.codec.types import AmqpValue, Described, bad_format
 
-__all__ = ["ReceivedEnvelope", "quick_delivery_count"]
+__all__ = ["ReceivedEnvelope"]
 
-_HEADER: Final = 0x70
-_DELIVERY_ANNOTATIONS: Final = 0x71
-_MESSAGE_ANNOTATIONS: Final = 0x72
-_PROPERTIES: Final = 0x73
-_APPLICATION: Final = 0x74
-_DATA: Final = 0x75
-_SEQUENCE: Final = 0x76
-_VALUE: Final = 0x77
-_FOOTER: Final = 0x78
-_NAMES: Final[Mapping[str, int]] = {
-    "amqp:header:list": _HEADER,
-    "amqp:delivery-annotations:map": _DELIVERY_ANNOTATIONS,
-    "amqp:message-annotations:map": _MESSAGE_ANNOTATIONS,
-    "amqp:properties:list": _PROPERTIES,
-    "amqp:application-properties:map": _APPLICATION,
-    "amqp:data:binary": _DATA,
-    "amqp:amqp-sequence:list": _SEQUENCE,
-    "amqp:amqp-value:*": _VALUE,
-    "amqp:footer:map": _FOOTER,
-}
 _KINDS: Final = tuple(MessageKind(number) for number in range(6))
 _PLAIN: Final = frozenset({str, int, bool, float, Long, Byte, Short, Float, type(None)})
 """Types that are a property's as they are."""
-_EXPIRED_ELSEWHERE: Final = b"x-first-death-reason\xa1\x07expired"
-"""RabbitMQ's note on what came through a delay queue: its ``first-acquirer=false`` is the delay's, not a consumer's."""
-_BODIES: Final = frozenset({_DATA, _SEQUENCE, _VALUE})
-
-
-def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
-    """Return how often a message was handed out, this time included, from its first bytes.
-
-    Args:
-        raw: The message.
-        acquirer_tells: Whether ``first-acquirer=false`` means that somebody had it before (RabbitMQ).
-    Returns:
-        1 and up; 1 when the header cannot be read, which its properties will then say.
-    """
-    if raw[:4] != b"\x00\x53\x70\xc0":
-        if raw[:3] != b"\x00\x53\x70" or raw[3:4] == b"\x45":
-            return 1
-    elif raw[5:6] < b"\x04":
-        return 1
-    try:
-        fields = _repeated_list(raw[3 : _skip(raw, 3)])
-    except ProviderError:  # the envelope's own properties say so, in the thread that reads them
-        return 1
-    count = fields[4] if len(fields) > 4 else 0
-    handed = (int(count) if isinstance(count, int) else 0) + 1
-    if handed == 1 and acquirer_tells and len(fields) > 3 and fields[3] is False and _EXPIRED_ELSEWHERE not in raw[:2048]:
-        return 2
-    return handed
-
-
-def _section(raw: bytes, position: int) -> tuple[int, int]:
-    """Return the code of the section at ``position`` and where its value begins."""
-    if raw[position : position + 2] == b"\x00\x53" and position + 2 < len(raw):
-        return raw[position + 2], position + 3
-    if raw[position : position + 1] != b"\x00":
-        raise bad_format(f"byte {position} of the message begins no section")
-    descriptor, at = decode_value(raw, position + 1)
-    if isinstance(descriptor, str):
-        descriptor = _NAMES.get(descriptor)
-    if not isinstance(descriptor, int):
-        raise bad_format("the message has a section of no known kind")
-    return int(descriptor), at
 
 
 class ReceivedEnvelope:
@@ -144,25 +95,25 @@ class ReceivedEnvelope:
                 code = raw[position + 2]
                 at = position + 3
             else:
-                code, at = _section(raw, position)
-            if code in _BODIES:
+                code, at = section(raw, position)
+            if code in BODIES:
                 self._body = position
                 return
             form = raw[at]
-            position = at + 2 + raw[at + 1] if form == 0xC1 or form == 0xC0 else _skip(raw, at)
+            position = at + 2 + raw[at + 1] if form == 0xC1 or form == 0xC0 else skip(raw, at)
             if position > end:
                 raise bad_format("the message ends inside a section before its body")
-            if code == _PROPERTIES:
+            if code == PROPERTIES:
                 value, _ = decode_value(raw, at)
                 if not isinstance(value, list):
                     raise bad_format("the properties section is not a list")
                 self._fields = value
-            elif code == _APPLICATION:
+            elif code == APPLICATION:
                 self._application = at
-            elif code == _MESSAGE_ANNOTATIONS:
-                self._annotations = _repeated_map(raw[at:position])
-            elif code == _HEADER:
-                self._header = _repeated_list(raw[at:position])
+            elif code == MESSAGE_ANNOTATIONS:
+                self._annotations = repeated_map(raw[at:position])
+            elif code == HEADER:
+                self._header = repeated_list(raw[at:position])
 
     def _head(self, index: int) -> AmqpValue:
         if not self._scanned:
@@ -202,12 +153,12 @@ class ReceivedEnvelope:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
             return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
-        code, at = _section(self._raw, self._body)
-        if code == _DATA:
+        code, at = section(self._raw, self._body)
+        if code == DATA:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
             return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
-        if code == _SEQUENCE:
+        if code == SEQUENCE:
             return MessageKind.STREAM
         value, _ = decode_value(self._raw, at)
         if value is None or isinstance(value, str):
@@ -330,12 +281,12 @@ class ReceivedEnvelope:
         kind = self.kind
         if self._body < 0:
             return empty_body(kind)
-        code, at = _section(self._raw, self._body)
-        if code == _VALUE:
+        code, at = section(self._raw, self._body)
+        if code == VALUE:
             value, _ = decode_value(self._raw, at)
             return body_value(kind, value)
         parts = self._parts(code)
-        if code == _SEQUENCE:
+        if code == SEQUENCE:
             return body_value(kind, [item for part in parts if isinstance(part, list) for item in part])
         data = b"".join([part for part in parts if isinstance(part, bytes)])
         if kind is MessageKind.TEXT:
@@ -355,8 +306,8 @@ class ReceivedEnvelope:
             self._scan()
         if self._body < 0:
             return None
-        code, at = _section(self._raw, self._body)
-        if code == _VALUE:
+        code, at = section(self._raw, self._body)
+        if code == VALUE:
             return decode_value(self._raw, at)[0]
         return b"".join([part for part in self._parts(code) if isinstance(part, bytes)])
 
@@ -366,40 +317,8 @@ class ReceivedEnvelope:
         position = self._body
         parts: list[AmqpValue] = []
         while position < len(raw):
-            code, at = _section(raw, position)
+            code, at = section(raw, position)
             value, position = decode_value(raw, at)
             if code == wanted:
                 parts.append(value)
         return parts
-
-
-@lru_cache(maxsize=256)
-def _repeated_map(section: bytes) -> Mapping[AmqpValue, AmqpValue]:
-    """Read message annotations: they are the same in message after message, and nobody writes to them."""
-    value, _ = decode_value(section)
-    if not isinstance(value, dict):
-        raise bad_format("the message annotations are not a map")
-    return value
-
-
-@lru_cache(maxsize=256)
-def _repeated_list(section: bytes) -> Sequence[AmqpValue]:
-    """Read a header: they are the same in message after message."""
-    value, _ = decode_value(section)
-    if not isinstance(value, list):
-        raise bad_format("the header is not a list")
-    return value
-
-
-def _skip(raw: bytes, at: int) -> int:
-    """Return the position behind a section's value without reading it, if it is a list or map."""
-    code = raw[at] if at < len(raw) else 0
-    if code in (0xC0, 0xC1) and at + 1 < len(raw):
-        end = at + 2 + raw[at + 1]
-    elif code in (0xD0, 0xD1) and at + 5 <= len(raw):
-        end = at + 5 + int.from_bytes(raw[at + 1 : at + 5])
-    else:
-        return decode_value(raw, at)[1]
-    if end > len(raw):
-        raise bad_format("the message ends inside a section before its body")
-    return end

@@ -1,0 +1,104 @@
+"""Outcomes on their way to the broker: written at once by the thread that gives them, when the I/O thread is asleep.
+
+An AUTO session hands out no message before the ack of the one before it has been written (4.4.12-2). Waking the I/O thread for
+each would cost two switches of threads a message; so the engine has a lock, which the I/O thread holds but for its sleep, and
+who finds it free writes by itself. Nothing else is done that way: no events are dispatched and nobody is called back from here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from jmsapi.spi import DONE, Outcome, ProviderError, failed
+from jmsapi_amqp.links import settle
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
+
+__all__ = ["Settling"]
+
+
+class Settling:
+    """What the application said of deliveries and the engine does not know yet.
+
+    Args:
+        connection: Whose deliveries.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.engine = threading.Lock()
+        """Held by whoever uses the engine."""
+        self._said: deque[tuple[list[int], Outcome, bytes | None]] = deque()
+        self._guard = threading.Lock()
+        self._written: Future[None] | None = None
+        """Done when all that is said by now is written."""
+        self._writing: list[Future[None]] = []
+        self._ended: ProviderError | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether something was said that the I/O thread has not written."""
+        return bool(self._said) or self._written is not None
+
+    def say(self, numbers: list[int], outcome: Outcome, state: bytes | None) -> Future[None]:
+        """Settle deliveries; done when that is written to the socket. From any thread."""
+        connection = self._connection
+        self._said.append((numbers, outcome, state))
+        if self.engine.acquire(blocking=False):
+            try:
+                if connection.link_lost is None and self._write():
+                    return DONE
+            finally:
+                self.engine.release()
+        with self._guard:
+            if self._ended is not None:
+                return failed(self._ended)
+            if self._written is None:
+                self._written = Future()
+            written = self._written
+        connection.wake()
+        return written
+
+    def _write(self) -> bool:
+        self.apply()
+        wire = self._connection.wire
+        try:
+            return wire.write() and not wire.wants_write
+        except OSError:
+            return False  # the I/O thread meets the same error, and reports it
+
+    def apply(self) -> None:
+        """Tell the engine what was said. With the engine's lock held."""
+        connection, said = self._connection, self._said
+        for _ in range(len(said)):
+            settle(connection, *said.popleft())
+
+    def begin(self) -> None:
+        """Begin a turn of the I/O thread: what is said by now will be written in it. With the engine's lock held."""
+        with self._guard:
+            if self._written is not None:
+                self._writing.append(self._written)
+                self._written = None
+        self.apply()
+
+    def wrote(self) -> None:
+        """All that the engine had is written."""
+        for written in self._writing:
+            written.set_result(None)
+        self._writing.clear()
+
+    def end(self, cause: ProviderError) -> None:
+        """The link has ended: what is not written never will be."""
+        self._said.clear()
+        with self._guard:
+            self._ended = cause
+            if self._written is not None:
+                self._writing.append(self._written)
+                self._written = None
+            waiting, self._writing = self._writing, []
+        for written in waiting:
+            written.set_exception(cause)
