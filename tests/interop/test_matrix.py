@@ -181,7 +181,11 @@ class Crossing:
         properties = {NAMED[name]: pair for name, pair in PROPERTIES.items()}
         groups: dict[str, Pair] = {"JMSXGroupID": ["string", "group:1"], "JMSXGroupSeq": ["int", "3"]}
         sample = text(
-            "full", jms_type="kind:\\a", correlation_id="corr:1\\", reply_to=["queue", "answers"], properties={**properties, **groups}
+            "full",
+            jms_type="kind:\\a",
+            correlation_id="corr:1\\",
+            reply_to=["queue", "answers"],
+            properties={**properties, **groups},
         )
         message = self._try(sample, priority=7, mode=1, ttl_ms=600_000)
         assert message is not None
@@ -202,9 +206,9 @@ class Crossing:
             ("... with a NUL in them", "correlation_bytes", "0041ff"),
         ):
             message = self._try(text(label, **{field: value}))
-            self.outcomes[label] = _field(value, message, lambda found, field=field: _same(value, found[field]))
+            self.outcomes[label] = _trouble(message) or _same(value, (message or {})[field])
         message = self._try(text("null", properties={"n": ["null", ""]}))
-        self.outcomes["null property"] = _field(None, message, lambda found: _pair(["null", ""], found["properties"].get("n")))
+        self.outcomes["null property"] = _trouble(message) or _pair(["null", ""], (message or {})["properties"].get("n"))
 
     def _answers(self) -> None:
         for kind in ("temporary queue", "temporary topic"):
@@ -260,10 +264,8 @@ class Crossing:
         self.receiver.stop_consuming(consumer)
 
 
-def _field(sent: Any, message: Told | None, judge: Callable[[Told], str]) -> str:
-    if message is None:
-        return "lost"
-    return str(message["trouble"]) if "trouble" in message else judge(message)
+def _trouble(message: Told | None) -> str | None:
+    return "lost" if message is None else message.get("trouble")
 
 
 def _same(sent: Any, arrived: Any) -> str:
@@ -289,16 +291,17 @@ def _pair(sent: Pair, arrived: Pair | None) -> str:
 
 
 def _body(sent: Told, arrived: Told | None) -> str:
-    if arrived is None:
-        return "lost"
-    if "trouble" in arrived:
-        return str(arrived["trouble"])
+    if (trouble := _trouble(arrived)) is not None:
+        return trouble
+    assert arrived is not None
     if sent["kind"] != arrived["kind"]:
         return str(arrived["kind"])
     if sent["body"] == arrived["body"]:
         return KEPT
     if sent["kind"] == "object" and arrived["body"][0] == "bytes" and arrived["body"][1].startswith("aced0005"):
         return "Java's"
+    if arrived["body"] == ["bytes", ""]:
+        return "empty"
     if sent["kind"] == "object" or (isinstance(arrived["body"], list) and arrived["body"][:1] == ["unreadable"]):
         return str(arrived["body"][0])
     if arrived["body"] is None or sent["body"] is None:

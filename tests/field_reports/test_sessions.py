@@ -1,0 +1,240 @@
+"""What went wrong with sessions, subscriptions and times in other people's clients, tried with ours on every backend.
+
+B03, B09, B10, B11, B20, B21, B23, B24. Where a report is named ``amqp_backend`` the same is tested over STOMP in
+``tests/providers/stomp``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import jmsapi
+from jmsapi import DeliveryMode, Message, Session, TextMessage
+from jmsapi_conformance.brokers import Broker
+
+Backend = Any
+WAIT_MS = 10_000
+DELAY_MS = 700
+
+
+def text_of(message: Message | None) -> str | None:
+    assert message is None or isinstance(message, TextMessage)
+    return None if message is None else message.text
+
+
+def send(session: Session, place: jmsapi.Destination, *texts: str) -> None:
+    with session.create_producer(place) as producer:
+        for text in texts:
+            producer.send(session.create_text_message(text))
+
+
+def test_b03_a_lock_of_the_application_around_send_and_in_a_listener_does_no_harm(amqp_backend: Backend) -> None:
+    connection = amqp_backend.connect()
+    lock, done = threading.Lock(), threading.Event()
+    left = 100
+    with connection.create_session() as listening, connection.create_session() as sending:
+        answers = listening.create_producer(listening.create_queue(amqp_backend.label + ".answers"))
+
+        def on_message(message: Message) -> None:
+            nonlocal left
+            with lock:
+                answers.send(listening.create_text_message("answer"))
+            left -= 1
+            if left == 0:
+                done.set()
+
+        listening.create_consumer(listening.create_queue(amqp_backend.label)).message_listener = on_message
+        producer = sending.create_producer(sending.create_queue(amqp_backend.label))
+        for _ in range(100):
+            with lock:
+                producer.send(sending.create_text_message("question"))
+        assert done.wait(60)
+
+
+def test_b09_a_durable_subscription_with_another_selector_begins_anew(amqp_backend: Backend) -> None:
+    connection = amqp_backend.connect(client_id=amqp_backend.label)
+    with connection.create_session() as session:
+        topic = session.create_topic(amqp_backend.label)
+        producer = session.create_producer(topic)
+
+        def publish(tag: str) -> None:
+            message = session.create_text_message(tag)
+            message.set_string_property("tag", tag)
+            producer.send(message)
+
+        session.create_durable_consumer(topic, "d").close()
+        publish("kept before")
+        consumer = session.create_durable_consumer(topic, "d", "tag = 'a'", False)
+        publish("b")
+        publish("a")
+        assert text_of(consumer.receive(WAIT_MS)) == "a"
+        with pytest.raises(jmsapi.JMSException):
+            session.create_durable_consumer(topic, "d", "tag = 'b'", False)
+        consumer.close()
+        session.unsubscribe("d")
+
+
+def test_b10_rollback_brings_messages_back_marked_and_in_order(amqp_backend: Backend) -> None:
+    connection = amqp_backend.connect()
+    if "transactions" in amqp_backend.refuses:
+        with pytest.raises(jmsapi.UnsupportedFeatureException, match="emulate=tx"):
+            connection.create_session(Session.SESSION_TRANSACTED)
+        return
+    with connection.create_session(Session.SESSION_TRANSACTED) as session:
+        queue, other = session.create_queue(amqp_backend.label), session.create_queue(amqp_backend.label + ".other")
+        send(session, queue, "1", "2", "3")
+        session.commit()
+        consumer = session.create_consumer(queue)
+        assert [text_of(consumer.receive(WAIT_MS)) for _ in range(3)] == ["1", "2", "3"]
+        send(session, other, "never")
+        session.rollback()
+        again = [consumer.receive(WAIT_MS) for _ in range(3)]
+        assert [text_of(message) for message in again] == ["1", "2", "3"]
+        found = [(m.jms_redelivered, m.get_int_property("JMSXDeliveryCount")) for m in again if m is not None]
+        assert found == [(True, 2)] * 3
+        session.commit()
+        assert consumer.receive_no_wait() is None
+        assert session.create_consumer(other).receive_no_wait() is None
+
+
+def test_b11_no_local_takes_away_own_messages_only_and_the_selector_the_rest(backend: Backend) -> None:
+    own, foreign = backend.connect(), backend.connect()
+    with own.create_session() as session, foreign.create_session() as another:
+        topic = session.create_topic(backend.label)
+        consumer = session.create_consumer(topic, "c = 'x'", True)
+        everything = another.create_consumer(topic)
+
+        def publish(sender: Session, text: str, c: str | None) -> None:
+            message = sender.create_text_message(text)
+            if c is not None:
+                message.set_string_property("c", c)
+            sender.create_producer(topic).send(message)
+
+        publish(session, "own x", "x")
+        publish(another, "foreign x", "x")
+        publish(another, "foreign y", "y")
+        publish(another, "foreign", None)
+        publish(another, "last x", "x")
+        assert [text_of(consumer.receive(WAIT_MS)) for _ in range(2)] == ["foreign x", "last x"]
+        assert len({text_of(everything.receive(WAIT_MS)) for _ in range(5)}) == 5
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+def test_b20_a_delayed_message_comes_when_it_is_due_and_says_so(backend: Backend, transacted: bool) -> None:
+    connection = backend.connect()
+    if transacted and "transactions" in backend.refuses:
+        with pytest.raises(jmsapi.UnsupportedFeatureException):
+            connection.create_session(Session.SESSION_TRANSACTED)
+        return
+    mode = Session.SESSION_TRANSACTED if transacted else Session.AUTO_ACKNOWLEDGE
+    with connection.create_session() as session, connection.create_session(mode) as sending:
+        queue, topic = session.create_queue(backend.label), session.create_topic(backend.label + ".topic")
+        consumers = [session.create_consumer(queue), session.create_consumer(topic)]
+        sent: list[Message] = []
+        for place in (queue, topic):
+            for delivery_mode in (DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT):
+                producer = sending.create_producer(place)
+                producer.delivery_mode, producer.delivery_delay = delivery_mode, DELAY_MS
+                sent.append(sending.create_text_message("late"))
+                producer.send(sent[-1])
+        if transacted:
+            sending.commit()
+        # With whole seconds of a broker's clock, and what a loaded machine adds.
+        due = min(message.jms_delivery_time for message in sent) / 1000
+        for consumer in consumers:
+            for _ in range(2):
+                message = consumer.receive(WAIT_MS)
+                assert message is not None
+                assert time.time() >= due - 0.05
+                assert abs(message.jms_delivery_time - message.jms_timestamp - DELAY_MS) <= 1000
+
+
+def test_b20_a_delay_that_would_be_ignored_is_refused(classic: Broker) -> None:
+    with jmsapi.connection_factory(classic.url("amqp")).create_context() as context:
+        producer = context.create_producer()
+        with pytest.raises(jmsapi.JMSRuntimeException, match="scheduler"):
+            producer.set_delivery_delay(2000).send(context.create_queue("field.delay"), "x")
+
+
+def test_b21_a_message_a_listener_cannot_take_is_tried_again_and_then_put_away(amqp_backend: Backend) -> None:
+    connection = amqp_backend.connect(max_redeliveries=2)
+    seen: list[tuple[str | None, int]] = []
+    good = threading.Event()
+
+    def on_message(message: Message) -> None:
+        seen.append((text_of(message), message.get_int_property("JMSXDeliveryCount")))
+        if seen[-1][0] == "bad":
+            raise ValueError("on purpose")
+        good.set()
+
+    with connection.create_session() as session:
+        queue = session.create_queue(amqp_backend.label)
+        session.create_consumer(queue).message_listener = on_message
+        with connection.create_session() as sending:
+            send(sending, queue, "bad", "good")
+        assert good.wait(20)
+    assert seen == [("bad", 1), ("bad", 2), ("bad", 3), ("good", 1)]
+    with connection.create_session() as session:
+        assert session.create_consumer(queue).receive_no_wait() is None
+
+
+def test_b23_a_wrong_selector_is_found_before_the_broker_sees_it(backend: Backend) -> None:
+    wrong = [
+        "(a = 'y' AND ( OR ))",
+        "a =",
+        "a = 'x",
+        "a LIKE 5",
+        "NOT > 1",
+        "a IN ()",
+        "a BETWEEN 1",
+        "a = 1 b",
+        "a NOT = 1",
+        "(",
+    ]
+    with backend.connect(client_id=backend.label).create_session() as session:
+        topic = session.create_topic(backend.topic)
+        healthy = session.create_consumer(topic)
+        for selector in wrong:
+            with pytest.raises(jmsapi.InvalidSelectorException):
+                session.create_consumer(topic, selector)
+            with pytest.raises(jmsapi.InvalidSelectorException):
+                session.create_durable_consumer(topic, "d", selector, False)
+            if "shared durable" not in backend.refuses:
+                with pytest.raises(jmsapi.InvalidSelectorException):
+                    session.create_shared_durable_consumer(topic, "s", selector)
+            if "browser" not in backend.refuses:
+                with pytest.raises(jmsapi.InvalidSelectorException):
+                    session.create_browser(session.create_queue(backend.label), selector)
+        send(session, topic, "still there")
+        assert text_of(healthy.receive(WAIT_MS)) == "still there"
+
+
+def test_b24_members_of_a_shared_durable_subscription_share_over_connections(backend: Backend) -> None:
+    name = backend.label.replace(".", "-")
+    one, two = backend.connect(), backend.connect()
+    with one.create_session() as first, two.create_session() as second:
+        topic = first.create_topic(backend.topic)
+        if "shared durable" in backend.refuses:
+            with pytest.raises(jmsapi.UnsupportedFeatureException):
+                first.create_shared_durable_consumer(topic, name)
+            return
+        members = [session.create_shared_durable_consumer(topic, name) for session in (first, second)]
+        send(first, topic, *map(str, range(20)))
+        counts = [0, 0]
+        deadline = time.monotonic() + 30
+        while sum(counts) < 20 and time.monotonic() < deadline:
+            for number, member in enumerate(members):
+                counts[number] += member.receive(100) is not None
+        assert sum(counts) == 20
+        assert min(counts) > 0
+        for member in members:
+            assert member.receive_no_wait() is None
+            member.close()
+        send(first, topic, *map(str, range(5)))
+        again = second.create_shared_durable_consumer(topic, name)
+        assert sorted(str(text_of(again.receive(WAIT_MS))) for _ in range(5)) == list("01234")
+        again.close()
