@@ -7,6 +7,7 @@ from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import (
     PATIENCE_MS,
     Recorder,
+    eventually,
     finish,
     in_thread,
     must_wait,
@@ -100,6 +101,7 @@ def test_a_listener_uses_the_context_it_belongs_to(
     context.create_consumer(queue).message_listener = Recorder(forward)
     send_texts(other_session, queue, "1", "2")
     assert receive_texts(other_session.create_consumer(target), 2) == ["re: 1", "re: 2"]
+    eventually(lambda: len(outcomes) == 2, "both sends have returned")
     assert outcomes == [None, None]
 
 
@@ -145,4 +147,5 @@ def test_a_second_listener_is_set_while_the_first_is_at_work(
     send_texts(other_session, other_queue, *sent)
     assert first.wait_for_texts(100) == sent
     assert second.wait_for_texts(100) == sent
+    eventually(lambda: len(alone) == 200, "each call has ended")
     assert alone == [True] * 200
