@@ -160,7 +160,7 @@ class Link:
     def write(self, data: bytes) -> None:
         """Queue bytes without waiting for an answer."""
         if self.dead is None:
-            self._transport.send(data)
+            self._transport.queue(data)
 
     def send(self, frame: bytes, token: object, *, more: str = "", confirm: bool) -> None:
         """Queue a SEND frame; its token is answered when it is written, or when it is confirmed.
@@ -177,9 +177,9 @@ class Link:
         if confirm:
             receipt = str(next(self._receipt_ids))
             self._sends[receipt] = [token]
-            self._transport.send(f"SEND\n{more}receipt:{receipt}\n".encode() + frame[5:])
+            self._transport.queue(f"SEND\n{more}receipt:{receipt}\n".encode() + frame[5:])
         else:
-            self._transport.send(f"SEND\n{more}".encode() + frame[5:] if more else frame)
+            self._transport.queue(f"SEND\n{more}".encode() + frame[5:] if more else frame)
             self._written.append((self._transport.queued, token))
 
     def confirmed(self, frame: bytes, done: Done) -> None:
@@ -190,7 +190,7 @@ class Link:
         receipt = str(next(self._receipt_ids))
         self._receipts[receipt] = done
         command, _, rest = frame.partition(b"\n")
-        self._transport.send(b"%b\nreceipt:%b\n%b" % (command, receipt.encode(), rest))
+        self._transport.queue(b"%b\nreceipt:%b\n%b" % (command, receipt.encode(), rest))
 
     def request(
         self,
@@ -225,7 +225,7 @@ class Link:
             self._pending = request
         self._receipts[receipt] = lambda cause: self._finish(request, cause)
         request.timer = self._loop.later(self._settings.request_timeout, lambda: self._too_late(request))
-        self._transport.send(request.first + command_frame(request.command, [*request.headers, ("receipt", receipt)]))
+        self._transport.queue(request.first + command_frame(request.command, [*request.headers, ("receipt", receipt)]))
 
     def _too_late(self, request: Request) -> None:
         kind = ErrorKind.IN_DOUBT if request.doubtful else ErrorKind.TIMEOUT
@@ -368,7 +368,7 @@ class Link:
     def _beat(self, interval: float) -> None:
         """Write a line feed when nothing else was written for half the interval."""
         if self._beaten == self._transport.queued and self._transport.idle:
-            self._transport.send(b"\n")
+            self._transport.queue(b"\n")
         self._beaten = self._transport.queued
         self._timers["beat"] = self._loop.later(interval / 2, lambda: self._beat(interval))
 

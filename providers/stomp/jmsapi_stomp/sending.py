@@ -44,7 +44,7 @@ class Sending:
             ProviderError: FORMAT, the message cannot be encoded; DESTINATION, the name cannot be. Nothing is sent then.
         """
         wiring = self._wiring
-        now_ms = wiring.clock.now_ms()
+        now_ms = wiring.clock.now_ms() if envelope.delivery_time or envelope.expiration else 0
         frame = encode(envelope, wiring.dialect, now_ms, self._start(envelope, now_ms))
         if tx is not None:
             wiring.loop.post(self._transactions.send, tx, frame, token)

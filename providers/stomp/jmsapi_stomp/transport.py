@@ -142,10 +142,14 @@ class StompTransport(Transport):
     def send(self, encoded_frame: bytes) -> None:
         """Queue one encoded frame. Any thread; the loop writes it at the end of its turn."""
         if self._loop.inside:
-            self._queue.append(encoded_frame)
-            self.queued += 1
+            self.queue(encoded_frame)
         else:
-            self._loop.post(self.send, encoded_frame)
+            self._loop.post(self.queue, encoded_frame)
+
+    def queue(self, encoded_frame: bytes) -> None:
+        """Queue one encoded frame. I/O thread only."""
+        self._queue.append(encoded_frame)
+        self.queued += 1
 
     def stop(self) -> None:
         """Return at once: stomp.py would wait for a thread that is not there."""
