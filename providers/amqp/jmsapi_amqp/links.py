@@ -279,8 +279,7 @@ class ReceiverLink(_Link):
         if pointer is None or credit <= 0:
             return
         if self.draining:
-            # A plain flow would end the drain unanswered: proton takes the flag back with it.
-            engine.link_drain(pointer, credit)
+            engine.link_drain(pointer, credit)  # a plain flow would take the drain back, unanswered
         elif self.window is None:
             engine.link_flow(pointer, credit)
         else:
@@ -364,9 +363,8 @@ class ReceiverLink(_Link):
     def end(self, error: ProviderError) -> None:
         """Drop what was handed over and never settled, and forget the engine's link."""
         super().end(error)
-        incoming = self.connection.incoming
         for number in self.unsettled:
-            incoming.pop(number, None)
+            self.connection.incoming.pop(number, None)
         self.unsettled.clear()
         self.batch.clear()
         drains, self.draining = self.draining, []

@@ -1,0 +1,24 @@
+"""Credit that comes while a drain is on its way: the drain is answered all the same, on each broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jmsapi.spi import Address
+from jmsapi_conformance.brokers import Broker
+
+
+def test_credit_given_during_a_drain_is_drained_as_well(each_broker: Broker, dial: Callable[..., Any], queue: Address) -> None:
+    line = dial(each_broker)
+    line.send(queue, "there")
+    consumer = line.consumer(queue, credit=5)
+    line.receive(consumer, credit=False)
+    for _ in range(10):
+        drained = line.provider.drain(consumer)
+        line.provider.credit(consumer, 1).result(10)
+        drained.result(10)
+        line.provider.credit(consumer, 2).result(10)
+    line.send(queue, "later")
+    [delivery] = line.receive(consumer, credit=False)
+    assert delivery.envelope.body == "later"
