@@ -22,8 +22,6 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from jmsapi_selector import Selector
-
 from jmsapi.spi import (
     DONE,
     ConsumerSpec,
@@ -35,6 +33,7 @@ from jmsapi.spi import (
     ProviderError,
     Tag,
 )
+from jmsapi_selector import Selector
 
 if TYPE_CHECKING:
     from jmsapi.spi import Clock, Timer
@@ -88,7 +87,7 @@ class Sifter(Handle):
     """
 
     __slots__ = (
-        "_answer",
+        "_answers",
         "_began",
         "_clock",
         "_credit",
@@ -131,7 +130,8 @@ class Sifter(Handle):
         """The consumer below is to be replaced as soon as nothing of it is unsettled."""
         self._missed = 0
         """What did not match since the last drain began."""
-        self._answer: Future[None] | None = None
+        self._answers: list[Future[None]] = []
+        """Drains that the core waits for."""
         self._timer: Timer | None = None
         self._pause = FIRST_PAUSE_S
         self._began = self._last = 0.0
@@ -164,7 +164,7 @@ class Sifter(Handle):
             if inner is None or self._stale:
                 self._credit = 0
                 return DONE
-            self._answer = answer
+            self._answers.append(answer)
             self._missed = 0
             self._stop_timer()
             before, self._mode = self._mode, _Mode.ENDING
@@ -251,26 +251,28 @@ class Sifter(Handle):
     def _drained(self, inner: Handle, error: BaseException | None) -> None:
         with self._guard:
             missed, self._missed = self._missed, 0
-            answer = self._answer
             # A drain that the core asked for goes on past what does not match, as long as that may be held.
-            go_on = answer is not None and missed and error is None and self._credit and len(self._held) < SCAN_MAX
+            go_on = self._answers and missed and error is None and self._credit and len(self._held) < SCAN_MAX
+            answers: list[Future[None]] = []
+            held: list[Tag] = []
+            renew = False
+            if not go_on:
+                answers, self._answers = self._answers, []
+                if answers:
+                    self._credit = 0
+                held, self._held = self._held, []
+                self._mode = _Mode.RESTING
+                self._stale = self.renews and bool(held)
+                renew = self._stale and not self._matched
+                if not self._released and error is None and not self._stale:
+                    self._rest(bool(held))
         if go_on:
             self._floor.below.credit(inner, missed)
             self._drain_below(inner)
             return
-        with self._guard:
-            self._answer = None
-            if answer is not None:
-                self._credit = 0
-            held, self._held = self._held, []
-            self._mode = _Mode.RESTING
-            self._stale = self.renews and bool(held)
-            renew = self._stale and not self._matched
-            if not self._released and error is None and not self._stale:
-                self._rest(bool(held))
         if not self.renews and held and error is None:
             self._floor.below.settle(held, Outcome.RELEASED)
-        if answer is not None:
+        for answer in answers:
             if error is not None:
                 answer.set_exception(error)
             else:
@@ -292,6 +294,9 @@ class Sifter(Handle):
                 return
             self._mode = _Mode.SCANNING
             want = self._credit
+            if self._held:
+                # It came on credit given just before the drain, and after its answer.
+                self._timer = self._clock.call_later(IDLE_S, self._look)
         if want:
             self._floor.below.credit(inner, want)
 
