@@ -71,6 +71,12 @@ def amqp_backend(request: pytest.FixtureRequest, leave_out: Callable[[str], NoRe
     yield from _backend(request, leave_out)
 
 
+@pytest.fixture(params=_params(*STOMP))
+def stomp_backend(request: pytest.FixtureRequest, leave_out: Callable[[str], NoReturn]) -> Iterator[Backend]:
+    """Give each backend but those over AMQP, where the report is tested with the provider."""
+    yield from _backend(request, leave_out)
+
+
 def _backend(request: pytest.FixtureRequest, leave_out: Callable[[str], NoReturn]) -> Iterator[Backend]:
     if request.param == "inproc":
         found = Backend("inproc", f"inproc://field-{uuid.uuid4()}")

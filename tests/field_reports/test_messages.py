@@ -1,6 +1,6 @@
 """What went wrong with messages in other people's clients (B05, B06, B07, B12, B19), tried with ours on every backend.
 
-Where a report is named ``amqp_backend`` the same is tested over STOMP in ``tests/providers/stomp``.
+Where a report takes ``amqp_backend`` the same is tested over STOMP in ``tests/providers/stomp``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What went wrong with sessions, subscriptions and times in other people's clients, tried with ours on every backend.
 
-B03, B09, B10, B11, B20, B21, B23, B24. Where a report is named ``amqp_backend`` the same is tested over STOMP in
-``tests/providers/stomp``.
+B03, B09, B10, B11, B13, B15, B20, B21, B23, B24. Where a report takes ``amqp_backend`` or ``stomp_backend`` the other wire's test
+is in ``tests/providers``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jmsapi
-from jmsapi import DeliveryMode, Message, Session, TextMessage
+from jmsapi import CompletionListener, DeliveryMode, Message, Session, TextMessage
 from jmsapi_conformance.brokers import Broker
 
 Backend = Any
@@ -121,6 +121,42 @@ def test_b11_no_local_takes_away_own_messages_only_and_the_selector_the_rest(bac
         publish(another, "last x", "x")
         assert [text_of(consumer.receive(WAIT_MS)) for _ in range(2)] == ["foreign x", "last x"]
         assert len({text_of(everything.receive(WAIT_MS)) for _ in range(5)}) == 5
+
+
+class Answers(CompletionListener):
+    """Notes which message was answered how."""
+
+    def __init__(self) -> None:
+        self.completed: list[str | None] = []
+        self.failed: list[Exception] = []
+
+    def on_completion(self, message: Message) -> None:
+        self.completed.append(text_of(message))
+
+    def on_exception(self, message: Message, exception: Exception) -> None:
+        self.failed.append(exception)
+
+
+def test_b13_close_waits_for_the_answers_to_asynchronous_sends(stomp_backend: Backend) -> None:
+    answers = Answers()
+    texts = [str(number) for number in range(20)]
+    session = stomp_backend.connect().create_session()
+    producer = session.create_producer(session.create_queue(stomp_backend.label))
+    for text in texts:
+        producer.send(session.create_text_message(text), completion_listener=answers)
+    session.close()
+    assert (answers.completed, answers.failed) == (texts, [])
+
+
+def test_b15_prefetch_0_keeps_the_limit_of_receive_and_loses_nothing(stomp_backend: Backend) -> None:
+    with stomp_backend.connect(prefetch=0).create_session() as session:
+        queue = session.create_queue(stomp_backend.label)
+        consumer = session.create_consumer(queue)
+        began = time.monotonic()
+        assert consumer.receive(500) is None
+        assert 0.4 < time.monotonic() - began < 4
+        send(session, queue, "1", "2")
+        assert [text_of(consumer.receive(WAIT_MS)) for _ in range(2)] == ["1", "2"]
 
 
 @pytest.mark.parametrize("transacted", [False, True])

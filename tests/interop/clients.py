@@ -104,14 +104,15 @@ class OurLine:
         producer.send(self._destination(to), made)
         return _stamps(made)
 
-    def consume(self, source: Pair, selector: str | None = None, durable: str | None = None) -> str:
+    def consume(self, source: Pair, selector: str | None = None, durable: str | None = None, shared: str | None = None) -> str:
         name = uuid.uuid4().hex
         place: Any = self._destination(source)
-        self._consumers[name] = (
-            self._context.create_consumer(place, selector)
-            if durable is None
-            else self._context.create_durable_consumer(place, durable, selector, False)
-        )
+        if durable is not None:
+            self._consumers[name] = self._context.create_durable_consumer(place, durable, selector, False)
+        elif shared is not None:
+            self._consumers[name] = self._context.create_shared_durable_consumer(place, shared, selector)
+        else:
+            self._consumers[name] = self._context.create_consumer(place, selector)
         return name
 
     def receive(self, consumer: str, timeout_ms: int) -> Told | None:
@@ -299,9 +300,10 @@ class JavaLine:
         told = self._ask("send", to=to, message=message, priority=priority, mode=mode, ttl_ms=ttl_ms, delay_ms=delay_ms)
         return cast(Told, told)
 
-    def consume(self, source: Pair, selector: str | None = None, durable: str | None = None) -> str:
+    def consume(self, source: Pair, selector: str | None = None, durable: str | None = None, shared: str | None = None) -> str:
         name = uuid.uuid4().hex
-        self._ask("consume", **{"consumer": name, "from": source, "selector": selector, "durable": durable})
+        more = {"consumer": name, "from": source, "selector": selector, "durable": durable, "shared": shared}
+        self._ask("consume", **more)
         return name
 
     def receive(self, consumer: str, timeout_ms: int) -> Told | None:

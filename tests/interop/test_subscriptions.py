@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -66,3 +67,34 @@ def test_a_durable_subscription_made_by_one_is_used_and_ended_by_the_other(
     assert message["body"] == "at once"
     using.stop_consuming(consumer)
     using.unsubscribe("news")
+
+
+@pytest.mark.parametrize("client_id", [None, "interop.shared"])
+def test_both_are_members_of_one_shared_durable_subscription_on_artemis(
+    artemis: Broker, open_line: Callable[..., Any], client_id: str | None
+) -> None:
+    # A client id has one connection, so with one the members come one after the other.
+    topic, name = ["topic", f"interop.{uuid.uuid4().hex}"], f"s{uuid.uuid4().hex}"
+    ours = open_line(artemis, "amqp", client_id)
+    first = ours.consume(topic, shared=name)
+    if client_id is not None:
+        ours.stop_consuming(first)
+        ours.close()
+    java = open_line(artemis, "qpid-jms", client_id)
+    second = java.consume(topic, shared=name)
+    for number in range(10):
+        java.send(topic, text(str(number), "x"))
+    lines = [(java, second)] if client_id is not None else [(ours, first), (java, second)]
+    counts = [0] * len(lines)
+    deadline = time.monotonic() + 30
+    while sum(counts) < 10 and time.monotonic() < deadline:
+        for number, (line, consumer) in enumerate(lines):
+            counts[number] += line.receive(consumer, 100) is not None
+    assert sum(counts) == 10
+    assert min(counts) > 0
+    for line, consumer in lines:
+        assert line.receive(consumer, 100) is None
+        line.stop_consuming(consumer)
+    java.unsubscribe(name)
+    for line, _ in lines:
+        line.close()

@@ -107,6 +107,7 @@ public class Peer {
         Destination from = destination(line, c.getAsJsonArray("from"));
         String selector = has(c, "selector") ? text(c, "selector") : null;
         if (has(c, "durable")) return line.session.createDurableSubscriber((Topic) from, text(c, "durable"), selector, false);
+        if (has(c, "shared")) return line.session.createSharedDurableConsumer((Topic) from, text(c, "shared"), selector);
         return line.session.createConsumer(from, selector);
     }
 
