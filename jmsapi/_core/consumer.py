@@ -136,11 +136,21 @@ class ConsumerImpl(MessageConsumer):
 
     def __iter__(self) -> Iterator[Message]:
         """Iterate over messages as they come; ends when the consumer, its session or its connection is closed."""
-        while not self.closed:
-            message = self.receive()
+        while not self._ended:
+            try:
+                message = self.receive()
+            except IllegalStateException:
+                # Closed since the last message: the end of the iteration, and no fault of who iterates.
+                if self._ended:
+                    return
+                raise
             if message is None:
                 return
             yield message
+
+    @property
+    def _ended(self) -> bool:
+        return self.closed or self.session.closing
 
     def close(self) -> None:
         """Close the consumer; see MessageConsumer."""
@@ -192,6 +202,7 @@ class ConsumerImpl(MessageConsumer):
     def _take(self, timeout_ms: float | None, finish: bool) -> Entry | None:
         deadline: Deadline | None = None
         session, inbox = self.session, self.inbox
+        session.await_last_ack()
         ledger, lock = session.ledger, session.lock
         while True:
             with lock:
@@ -239,6 +250,7 @@ class ConsumerImpl(MessageConsumer):
     def run_listener(self, listener: Listener, entry: Entry) -> None:
         """Give one entry to the listener. On the session's thread, which holds no lock."""
         session = self.session
+        session.await_last_ack()
         if self._expired(entry):
             with session.lock:
                 plan: Plan | None = session.ledger.drop(entry)
@@ -286,7 +298,7 @@ class ConsumerImpl(MessageConsumer):
     def _accepted(self, entry: Entry) -> None:
         session = self.session
         try:
-            self._settle((entry.delivery.tag,), Outcome.ACCEPTED)
+            session.last_ack = self._settle((entry.delivery.tag,), Outcome.ACCEPTED)
         except ProviderError as error:
             _log.debug("an acknowledgement was not taken, so the message will come again: %s", error)
         with session.lock:

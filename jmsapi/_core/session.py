@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jmsapi._core.closing import quiesce, shut
@@ -22,7 +24,7 @@ from jmsapi._core.transaction import LocalTransaction, NoTransaction
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import CompletionListener, Message
 from jmsapi.errors import IllegalStateException, JMSException, TransactionRolledBackException
-from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope
+from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope, ProviderError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -65,6 +67,9 @@ class SessionImpl(Creators):
         """Consumers the provider knows: open ones, and closed ones that still have something unsettled."""
         self.producers: dict[ProducerImpl, None] = {}
         self.browsers: dict[BrowserImpl, None] = {}
+        self._ack_timeout = options.request_timeout_ms / 1000
+        self.last_ack: Future[None] | None = None
+        """The ack of the last message that was handed out in AUTO mode."""
         self._ids = itertools.count(1)
         self.name = name = f"jmsapi-{self.link.number}-session-{number}"
         self._id_prefix = f"ID:{connection.identity}:{number}:"
@@ -196,6 +201,18 @@ class SessionImpl(Creators):
             self.link.wait(released, "close a consumer")
         except JMSException as error:
             _log.debug("%s: %s", self.name, error)
+
+    def await_last_ack(self) -> None:
+        """Wait until the ack of the last message has left, before the next is handed out in AUTO mode (4.4.12-2).
+
+        Most often it has: then this costs nothing. If it cannot leave, the link is lost or about to be, which others say.
+        """
+        ack = self.last_ack
+        if ack is not None:
+            self.last_ack = None
+            if not ack.done():
+                with suppress(ProviderError, FutureTimeout):
+                    ack.result(self._ack_timeout)
 
     # ---- transactions ---------------------------------------------------------------------------------------------
     def enlist(self) -> None:
