@@ -142,7 +142,11 @@ class Crossing:
         self._name = f"interop.{uuid.uuid4().hex}"
         self._queue = ["queue", self._name]
         self.sender = self._open[0]()
-        self.receiver = self._open[1]()
+        try:
+            self.receiver = self._open[1]()
+        except BaseException:  # left out, too
+            self.sender.close()
+            raise
 
     def _end(self) -> None:
         for line in (self.receiver, self.sender):
