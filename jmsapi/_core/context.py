@@ -129,10 +129,19 @@ class JMSContextImpl(JMSContext):
     def session(self) -> SessionImpl:
         """Return the session, for the parts of the context; not for applications (11.2.1-1)."""
         connection = self.connection
+        session = self._session
+        if session is not None:
+            return session
+        made = connection.add_session(SessionImpl, self._mode, None, None)
         with self._guard:
-            if self._session is None:
-                self._session = connection.add_session(SessionImpl, self._mode, None, None)
-            return self._session
+            if not self._closed:
+                self._session = session = self._session or made
+        if session is not made:
+            # Another thread closed the context meanwhile, or was faster.
+            made.close()
+        if session is None:
+            raise IllegalStateRuntimeException("the context is closed", "closed")
+        return session
 
     # ---- contexts, connection -------------------------------------------------------------------------------------
     @runtime
@@ -197,14 +206,13 @@ class JMSContextImpl(JMSContext):
     @runtime
     def close(self) -> None:
         """Close the context, and with the last one the connection; see JMSContext."""
-        with self._guard:
-            session = self._session
-        if self._closed:
-            return
-        if session is not None:
+        session = self._session
+        if session is not None and not self._closed:
             session.close()
-        self._closed = True
-        self._shared.leave()
+        with self._guard:
+            first, self._closed = not self._closed, True
+        if first:
+            self._shared.leave()
 
     # ---- session --------------------------------------------------------------------------------------------------
     @property

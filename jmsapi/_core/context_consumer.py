@@ -69,16 +69,18 @@ class JMSConsumerImpl(JMSConsumer):
 
     def __iter__(self) -> Iterator[Message]:
         """Iterate over messages as they come; ends when the consumer or its context is closed."""
-        while not self._consumer.closed:
-            message = self.receive()
-            if message is None:
-                return
+        messages = iter(self._consumer)
+        while (message := self._next(messages)) is not None:
             yield message
 
     @runtime
     def close(self) -> None:
         """Close the consumer; see JMSConsumer."""
         self._consumer.close()
+
+    @runtime
+    def _next(self, messages: Iterator[Message]) -> Message | None:
+        return next(messages, None)
 
     def _body(self, entry: Entry | None, body_type: type[T]) -> T | None:
         if entry is None:

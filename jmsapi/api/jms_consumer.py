@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from jmsapi.api._closing import Closing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jmsapi.api.message import Message
     from jmsapi.api.message_listener import MessageListenerLike
 
@@ -122,3 +124,13 @@ class JMSConsumer(Closing):
             JMSRuntimeException: The provider failed; ``__cause__`` is its error.
         Spec: 11.2.5.1-13.
         """
+
+    def __iter__(self) -> Iterator[Message]:
+        """Take messages as ``receive`` does, until the consumer is closed, which ends the iteration. Beyond JMS.
+
+        Raises:
+            IllegalStateRuntimeException: The context has a message listener.
+            JMSRuntimeException: The provider failed.
+        """
+        while (message := self.receive()) is not None:
+            yield message

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from jmsapi.api._closing import Closing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jmsapi.api.message import Message
     from jmsapi.api.message_listener import MessageListenerLike
 
@@ -84,3 +86,13 @@ class MessageConsumer(Closing):
         Threads: any.
         Spec: 4.3.5-12, 4.4.1-9, 4.5.3-1 to 4.5.3-4, 6.3-1, 6.11.1-2, 6.11.1-3, 6.11.2-5.
         """
+
+    def __iter__(self) -> Iterator[Message]:
+        """Take messages as ``receive`` does, until the consumer is closed, which ends the iteration. Beyond JMS.
+
+        Raises:
+            IllegalStateException: The session has a message listener.
+            JMSException: The provider failed.
+        """
+        while (message := self.receive()) is not None:
+            yield message

@@ -12,7 +12,16 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.fixtures import Names
-from jmsapi_conformance.kit import Recorder, expect_nothing, receive_text, receive_texts, send_texts
+from jmsapi_conformance.kit import (
+    HeldRecorder,
+    Recorder,
+    expect_nothing,
+    finish,
+    must_wait,
+    receive_text,
+    receive_texts,
+    send_texts,
+)
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.seam import Seam
 
@@ -87,6 +96,23 @@ def test_a_context_that_was_never_used_counts_too(seam: Seam) -> None:
     assert "close" not in seam.calls
     second.close()
     assert seam.calls.count("close") == 1
+
+
+@requirement("11.2.6-2")
+def test_a_context_that_several_threads_close_at_once_counts_once(
+    context: JMSContext, queue: Queue, other_session: Session
+) -> None:
+    second = context.create_context(ANY)
+    listener = HeldRecorder()
+    second.create_consumer(queue).message_listener = listener
+    send_texts(other_session, queue, "1")
+    listener.started()
+    closing = [must_wait(second.close) for _ in range(3)]
+    listener.go_on()
+    for pending in closing:
+        finish(pending)
+    context.create_producer().send(queue, "2")
+    assert receive_text(context.create_consumer(queue)) == "2"
 
 
 @requirement("11.2.6-2")
