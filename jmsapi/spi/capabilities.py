@@ -89,6 +89,8 @@ class Capabilities:
     client_id_exclusive: Quality = NATIVE
     delivery_count_exact: Quality = NATIVE
     redelivered_flag: Quality = NATIVE
+    delay_keeps_subscribers: Quality = NATIVE
+    """A delayed message to a topic goes to those who are subscribed when it is sent, not when it falls due."""
     priority_order: Quality = NATIVE
     message_groups: Quality = NATIVE
     receive_no_wait_exact: Quality = NATIVE

@@ -40,6 +40,7 @@ TITLES = {
     "client_id_exclusive": "client id exclusive between processes",
     "delivery_count_exact": "exact delivery count",
     "redelivered_flag": "JMSRedelivered after a failure",
+    "delay_keeps_subscribers": "delayed topic message keeps its subscribers",
     "priority_order": "priority order",
     "message_groups": "message groups",
     "receive_no_wait_exact": "receive_no_wait exact",

@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_what_nobody_subscribed_to(session: Session, topic: T
 
 
 @requirement("A.3.1-1")
-@needs("delivery_delay")
+@needs("delivery_delay", "delay_keeps_subscribers")
 def test_a_delayed_message_goes_to_subscriptions_that_live_from_its_send_to_its_delivery(
     session: Session, topic: Topic, other_session: Session
 ) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from jmsapi import Queue, Session
 from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.fixtures import Connect
 from jmsapi_conformance.kit import in_second_process, receive_all, send_texts, skip_unless_native, text_of
 from jmsapi_conformance.marks import needs, requirement
 
@@ -15,9 +16,10 @@ from jmsapi_conformance.marks import needs, requirement
     [Session.CLIENT_ACKNOWLEDGE, pytest.param(Session.SESSION_TRANSACTED, marks=needs("transactions"))],
 )
 def test_what_a_client_had_not_acknowledged_when_it_died_comes_again_marked(
-    backend: Backend, queue: Queue, other_session: Session, mode: int
+    backend: Backend, queue: Queue, connect: Connect, other_session: Session, mode: int
 ) -> None:
     skip_unless_native(backend, "redelivered_flag")
+    connect().create_session(mode).close()  # refused here, if it is
     send_texts(other_session, queue, "1", "2", "3")
     printed = in_second_process(backend.url, CLIENT_THAT_DIES, queue.queue_name, str(mode), "3")
     assert printed.split() == ["1", "2", "3"]

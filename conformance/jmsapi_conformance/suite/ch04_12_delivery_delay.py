@@ -112,6 +112,7 @@ def test_a_message_is_delivered_after_its_delivery_time_and_not_before(
 
 
 @requirement("4.12-3")
+@needs("delay_keeps_subscribers")
 def test_a_delayed_message_goes_to_the_subscriptions_that_exist_when_it_is_sent(
     session: Session, topic: Topic, other_session: Session
 ) -> None:

@@ -59,8 +59,9 @@ def test_what_a_session_leaves_unacknowledged_is_marked_redelivered(
 @needs("second_process")
 @DEFERRED
 def test_what_a_killed_client_had_not_acknowledged_goes_to_the_next_consumer(
-    backend: Backend, queue: Queue, other_session: Session, mode: int
+    backend: Backend, queue: Queue, connect: Connect, other_session: Session, mode: int
 ) -> None:
+    connect().create_session(mode).close()  # refused here, if it is
     send_texts(other_session, queue, "1", "2", "3")
     printed = in_second_process(backend.url, CLIENT_THAT_DIES, queue.queue_name, str(mode))
     assert printed.split() == ["1", "2", "3"]

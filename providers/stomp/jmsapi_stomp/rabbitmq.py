@@ -83,6 +83,7 @@ class RabbitMQ(Dialect):
             plain_message=emulated("an empty body for others"),
             client_id_exclusive=emulated("an exclusive lock queue"),
             delivery_count_exact=none("only a flag says that a message came before; quorum queues count"),
+            delay_keeps_subscribers=none("a delayed topic message is published when it falls due"),
             priority_order=none("needs x-max-priority when the queue is declared: rabbit.queue_args"),
             message_groups=none("the broker has none"),
             receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),

@@ -135,6 +135,7 @@ class Rabbit(Broker):
             xa=none("AMQP 1.0 has no XA"),
             client_id_exclusive=emulated("by an exclusive queue"),
             delivery_count_exact=none("classic queues only tell that a message was delivered before"),
+            delay_keeps_subscribers=none("a delayed topic message is published when it falls due"),
             priority_order=none("needs x-max-priority when the queue is declared"),
             message_groups=none("RabbitMQ keeps the group id and does not honour it"),
             dead_letter=emulated("needs a dead-letter exchange of the queue, else the message is dropped"),
