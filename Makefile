@@ -13,6 +13,8 @@ PIP := $(BIN)/pip install --quiet --constraint requirements/ci.txt
 EXTRAS := stomp,amqp,cli,conformance
 LAUNCHER := $(BIN)/python -m jmsapi_conformance.brokers
 OTHER_PYTHONS := .ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])' 2>/dev/null)"
+# Most tests wait for a broker, so more workers than processors; they share the brokers.
+WORKERS ?= --numprocesses 4 --dist loadgroup
 ARGS ?=
 URL ?= inproc://conformance
 
@@ -23,10 +25,10 @@ demo: $(VENV)/demo.stamp ## Run the order-processing story in process; no broker
 	@$(BIN)/jmsapi demo
 
 test: $(VENV)/all.stamp brokers ## Set up brokers, run the unit tests on every Python found and all tests on one
-	@others=0; $(OTHER_PYTHONS) || others=1; $(BIN)/pytest $(ARGS) && exit $$others
+	@others=0; $(OTHER_PYTHONS) || others=1; $(BIN)/pytest $(WORKERS) $(ARGS) && exit $$others
 
 unit: $(VENV)/all.stamp ## Run the tests that need no broker
-	$(BIN)/pytest -m "not broker" $(ARGS)
+	$(BIN)/pytest $(WORKERS) -m "not broker" $(ARGS)
 
 interpreters: $(VENV)/all.stamp ## Run the unit tests on every other Python found here
 	@$(OTHER_PYTHONS)

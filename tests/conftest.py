@@ -1,8 +1,9 @@
 """Brokers and backends for our own tests, a check that nothing leaks, and a summary that says what was covered.
 
 A test takes ``broker_url`` to run once on each backend, ``each_broker`` to run once with each broker, ``artemis``, ``classic``
-or ``rabbitmq`` to talk to that one, ``own_broker`` to start one that it may kill. Brokers start on first use, once a run. Where
-a broker cannot be had its tests are skipped and the summary says LEFT OUT; with ``JMSAPI_REQUIRE_BROKERS=1`` they fail instead.
+or ``rabbitmq`` to talk to that one, ``own_broker`` to start one that it may kill. Brokers start on first use, once a run, whether
+it has one worker or several. Where a broker cannot be had its tests are skipped and the summary says LEFT OUT; with
+``JMSAPI_REQUIRE_BROKERS=1`` they fail instead.
 """
 
 from __future__ import annotations
@@ -19,21 +20,29 @@ from typing import NoReturn, cast
 
 import pytest
 
-from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch
+from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch, leased_folder, shared
 
 WIRES: tuple[Wire, ...] = ("stomp", "amqp")
 BACKENDS: dict[str, tuple[Wire, BrokerKind]] = {f"{wire}-{kind}": (wire, kind) for kind in KINDS for wire in WIRES}
 _IN_PROCESS = "inproc on jmsapi in-process"
 REQUIRE = "JMSAPI_REQUIRE_BROKERS"
+_FOLDER = "JMSAPI_TEST_BROKERS"
 LEFT_OUT = "LEFT OUT: "
 _LEAK_GRACE_S = 5.0
 _LOG_LINES = 60
+_BROKER_TEST_S = 400
 
 _SHARED: list[Broker] = []
 _OWN = pytest.StashKey[list[Broker]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Set already: this is a worker of pytest-xdist, or a run inside a test, and whoever set it ends the brokers.
+    if _FOLDER not in os.environ:
+        stack = contextlib.ExitStack()
+        os.environ[_FOLDER] = str(stack.enter_context(leased_folder()))
+        stack.callback(os.environ.pop, _FOLDER)
+        config.add_cleanup(stack.close)
     config.pluginmanager.register(Coverage())
 
 
@@ -41,27 +50,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and {*KINDS, "own_broker"} & set(item.fixturenames):
             item.add_marker("broker")
+        # The first test that needs a broker waits for its start.
+        if item.get_closest_marker("broker") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_BROKER_TEST_S))
 
 
 # ---------------------------------------------------------------- brokers
 
 
 @pytest.fixture(scope="session")
-def artemis() -> Generator[Broker]:
+def artemis() -> Broker:
     """Give the Artemis that all tests of this run share; do not kill it."""
-    yield from _shared("artemis")
+    return _shared("artemis")
 
 
 @pytest.fixture(scope="session")
-def classic() -> Generator[Broker]:
+def classic() -> Broker:
     """Give the ActiveMQ Classic that all tests of this run share; do not kill it."""
-    yield from _shared("classic")
+    return _shared("classic")
 
 
 @pytest.fixture(scope="session")
-def rabbitmq() -> Generator[Broker]:
+def rabbitmq() -> Broker:
     """Give the RabbitMQ that all tests of this run share; do not kill it."""
-    yield from _shared("rabbitmq")
+    return _shared("rabbitmq")
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +88,7 @@ def own_broker(request: pytest.FixtureRequest) -> Generator[Callable[[BrokerKind
     with contextlib.ExitStack() as stack:
 
         def start(kind: BrokerKind) -> Broker:
-            broker = stack.enter_context(_launched(kind))
+            broker = stack.enter_context(_or_leave_out(lambda: launch(kind)))
             if not broker.is_ours:
                 _leave_out(f"{INFO[kind].title} was given by URL, so it cannot be killed")
             request.node.stash.setdefault(_OWN, []).append(broker)
@@ -106,15 +118,15 @@ def broker_url(request: pytest.FixtureRequest) -> str:
     return broker.url(wire)
 
 
-def _shared(kind: BrokerKind) -> Generator[Broker]:
-    with _launched(kind) as broker:
-        _SHARED.append(broker)
-        yield broker
+def _shared(kind: BrokerKind) -> Broker:
+    broker = _or_leave_out(lambda: shared(kind, Path(os.environ[_FOLDER])))
+    _SHARED.append(broker)
+    return broker
 
 
-def _launched(kind: BrokerKind) -> Broker:
+def _or_leave_out(start: Callable[[], Broker]) -> Broker:
     try:
-        return launch(kind)
+        return start()
     except LauncherError as error:
         _leave_out(str(error))
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from jmsapi_conformance.brokers import KINDS, BrokerKind
 from jmsapi_conformance.brokers._container import why_not
 from jmsapi_conformance.brokers._handshake import check_amqp, stomp_server
 from jmsapi_conformance.brokers._ports import free_ports
 
 ROOT = Path(__file__).parents[2]
-UP_S = 110
+UP_S = 240
 SERVERS = {"artemis": "ActiveMQ-Artemis/", "classic": "ActiveMQ/", "rabbitmq": "RabbitMQ/"}
 
 
@@ -52,6 +53,7 @@ def _why_not() -> str | None:
 
 
 @pytest.mark.broker
+@pytest.mark.xdist_group("compose")
 @pytest.mark.parametrize("kind", KINDS)
 def test_compose_starts_a_broker_that_takes_a_log_in_on_both_wires(kind: BrokerKind, compose_ports: dict[str, int]) -> None:
     server = stomp_server("127.0.0.1", compose_ports[f"{kind.upper()}_STOMP_PORT"], "admin", "admin")

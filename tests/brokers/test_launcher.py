@@ -11,7 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jmsapi_conformance.brokers import KINDS, Broker, BrokerKind, LauncherError, LaunchHow, available, found, launch
+
+from jmsapi_conformance.brokers import (
+    KINDS,
+    Broker,
+    BrokerKind,
+    LauncherError,
+    LaunchHow,
+    available,
+    found,
+    launch,
+    leased_folder,
+    shared,
+)
 from jmsapi_conformance.brokers._handshake import stomp_server
 
 
@@ -133,3 +145,26 @@ def test_a_kept_broker_is_found_again_and_ended(tmp_path: Path, monkeypatch: pyt
     assert not again.is_alive
     with pytest.raises(LauncherError):
         again.wait_until_ready(ready_s=1)
+
+
+@pytest.mark.broker
+def test_processes_share_a_broker_that_ends_with_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JMSAPI_CLASSIC_URLS", raising=False)
+    if why := available()["classic"]:
+        pytest.skip(f"LEFT OUT: {why}")
+    with leased_folder() as folder:
+        program = f"""
+            from pathlib import Path
+            from jmsapi_conformance.brokers import shared
+            print(shared("classic", Path({str(folder)!r})).stomp_url)
+        """
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        urls = {process.communicate(timeout=100)[0].strip() for process in both}
+        here = shared("classic", folder)
+        assert urls == {here.stomp_url}
+        here.kill()
+        assert shared("classic", folder).stomp_url == here.stomp_url
+        assert here.is_alive
+    assert not here.is_alive
+    assert not folder.exists()

@@ -8,7 +8,7 @@ with launch("artemis") as broker:
 
 from ._broker import Broker
 from ._kinds import INFO, KINDS, BrokerKind, How, KindInfo, LauncherError, Wire
-from ._launch import BrokerUnavailable, LaunchHow, available, found, launch
+from ._launch import BrokerUnavailable, LaunchHow, available, found, launch, leased_folder, shared
 
 __all__ = [
     "INFO",
@@ -24,4 +24,6 @@ __all__ = [
     "available",
     "found",
     "launch",
+    "leased_folder",
+    "shared",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
 
-from . import INFO, KINDS, Broker, BrokerKind, LauncherError, LaunchHow, Wire, available, found, launch
+from . import INFO, KINDS, Broker, BrokerKind, LauncherError, LaunchHow, Wire, available, found, shared
 
 _STATE = Path(".brokers")
 _URL_WIRES: tuple[Wire, ...] = ("stomp", "amqp", "openwire")
@@ -44,13 +44,7 @@ def _up(kinds: Sequence[BrokerKind], how: LaunchHow, state: Path) -> int:
     missing = 0
     for kind in kinds:
         try:
-            broker = found(state, kind)
-            if broker is None:
-                broker = launch(kind, how, kept_in=state)
-            elif broker.is_alive:
-                broker.wait_until_ready(ready_s=90)
-            else:
-                broker.restart()
+            broker = shared(kind, state, how)
         except LauncherError as error:
             missing += 1
             print(f"LEFT OUT: {error}", file=sys.stderr)

@@ -111,7 +111,7 @@ def sweep() -> None:
         label = f"{_LABEL_HOST}={socket.gethostname()}"
         for container in engine.client.containers.list(all=True, filters={"label": [label]}, ignore_removed=True):
             if not is_wanted(Path(container.labels.get(_LABEL_FOLDER, "/nowhere"))):
-                container.remove(force=True, v=True)
+                _remove(container)
 
 
 def _image(engine: _Engine, image: str) -> None:
@@ -120,6 +120,16 @@ def _image(engine: _Engine, image: str) -> None:
         engine.client.images.get(image)
     except errors.ImageNotFound:
         engine.client.images.pull(image)
+
+
+def _remove(container: _Container) -> None:
+    errors: Any = importlib.import_module("docker.errors")
+    try:
+        container.remove(force=True, v=True)
+    except errors.APIError as error:
+        # Gone (404), or somebody else is removing it at this moment (409).
+        if error.status_code not in (404, 409):
+            raise
 
 
 class ContainerHost:
@@ -180,7 +190,7 @@ class ContainerHost:
         errors: Any = importlib.import_module("docker.errors")
         with _engine() as engine:
             try:
-                engine.client.containers.get(self.mark).remove(force=True, v=True)
+                _remove(engine.client.containers.get(self.mark))
             except errors.NotFound:
                 return
 

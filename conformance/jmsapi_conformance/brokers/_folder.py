@@ -2,7 +2,7 @@
 
 A broker that belongs to a running program is kept by a lock on the folder's ``lease`` file. The kernel drops the lock when
 the program ends in whatever way, and the next launch removes what it left. A broker that shall outlive its program is kept by
-a file named ``kept`` instead.
+a file named ``kept`` instead, or by the lease of the folder around it: so several processes share brokers until one ends.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO, TypedDict
 
 from ._kinds import BrokerKind, LauncherError, Wire
+
+_NOTE = "broker.json"
 
 
 class Record(TypedDict):
@@ -57,11 +59,7 @@ class Folder:
             path.mkdir()
             (path / "kept").touch()
             return cls(path, None)
-        while True:
-            path = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=root))
-            # None: another launch took the folder for a leftover, just before it was locked.
-            if (lease := _lock(path)) is not None:
-                return cls(path, lease)
+        return cls._leased(root, kind)
 
     @classmethod
     def leftovers(cls, root: Path) -> Iterator[Folder]:
@@ -71,6 +69,25 @@ class Folder:
             if path.is_dir() and (path / "lease").exists() and (lease := _lock(path)) is not None:
                 yield cls(path, lease)
 
+    @classmethod
+    def group(cls, root: Path) -> Folder:
+        """Make a folder to hold kept brokers for as long as this program holds its lease."""
+        return cls._leased(root, "shared")
+
+    @classmethod
+    def _leased(cls, root: Path, prefix: str) -> Folder:
+        while True:
+            path = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=root))
+            # None: another launch took the folder for a leftover, just before it was locked.
+            if (lease := _lock(path)) is not None:
+                return cls(path, lease)
+
+    def brokers(self) -> Iterator[Folder]:
+        """Give this folder, and those in it, as far as a broker is noted in them."""
+        for path in (self.path, *sorted(self.path.iterdir())):
+            if (path / _NOTE).exists():
+                yield Folder(path, None)
+
     @property
     def log(self) -> Path:
         """Name the file that a local process writes its output to."""
@@ -78,14 +95,14 @@ class Folder:
 
     def write(self, record: Record) -> None:
         """Note what is running."""
-        part = self.path / "broker.json.part"
+        part = self.path / f"{_NOTE}.part"
         part.write_text(json.dumps(record, indent=1), encoding="utf-8")
-        part.replace(self.path / "broker.json")
+        part.replace(self.path / _NOTE)
 
     def read(self) -> Record | None:
         """Find what was noted, or None if the launch did not get so far."""
         try:
-            record: Record = json.loads((self.path / "broker.json").read_text(encoding="utf-8"))
+            record: Record = json.loads((self.path / _NOTE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         return record
@@ -101,9 +118,11 @@ def is_wanted(path: Path) -> bool:
     """Tell whether a program, or nobody but a later ``down``, still keeps this folder."""
     if not path.is_dir():
         return False
-    if (path / "kept").exists() or not (path / "lease").exists():
+    holder = path.parent if (path / "kept").exists() else path
+    # Without a lease: kept for good, or about to be locked by its maker.
+    if not (holder / "lease").exists():
         return True
-    lease = _lock(path)
+    lease = _lock(holder)
     if lease is None:
         return True
     lease.close()

@@ -14,13 +14,15 @@ from ._ports import refuses
 
 _AMQP_SASL = b"AMQP\x03\x01\x00\x00"
 _PAUSE_S = 0.1
+# Short, as a try that gets no answer is made again until the deadline.
+_TRY_S = 5.0
 
 
 class _NotYet(Exception):
     """The broker does not answer as it should; the text says how."""
 
 
-def stomp_server(host: str, port: int, user: str | None, password: str | None, timeout_s: float = 5.0) -> str:
+def stomp_server(host: str, port: int, user: str | None, password: str | None, timeout_s: float = 20.0) -> str:
     """Log in over STOMP and out again.
 
     Returns:
@@ -40,7 +42,7 @@ def stomp_server(host: str, port: int, user: str | None, password: str | None, t
     return next((line.removeprefix("server:") for line in headers if line.startswith("server:")), "")
 
 
-def check_amqp(host: str, port: int, timeout_s: float = 5.0) -> None:
+def check_amqp(host: str, port: int, timeout_s: float = 20.0) -> None:
     """See that an AMQP 1.0 broker answers the header of its SASL layer.
 
     Raises:
@@ -95,8 +97,8 @@ def wait_until_gone(ports: Mapping[Wire, int], *, timeout_s: float) -> None:
 
 
 def _all_wires(ports: Mapping[Wire, int], user: str, password: str) -> str:
-    server = stomp_server("127.0.0.1", ports["stomp"], user, password)
-    check_amqp("127.0.0.1", ports["amqp"])
+    server = stomp_server("127.0.0.1", ports["stomp"], user, password, _TRY_S)
+    check_amqp("127.0.0.1", ports["amqp"], _TRY_S)
     if "openwire" in ports and refuses(ports["openwire"]):
         raise _NotYet(f"nobody listens on the OpenWire port {ports['openwire']}")
     return server

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -75,6 +77,48 @@ def found(root: Path, kind: BrokerKind) -> Broker | None:
     return Broker.run_by(kind, make(kind, folder, record["ports"], record["mark"]), folder)
 
 
+def shared(kind: BrokerKind, root: Path, how: LaunchHow = "auto", *, ready_s: float = 90.0) -> Broker:
+    """Find the broker that is kept in a folder, start it again if it has ended, or launch it there.
+
+    Safe to call from several processes: the first one launches, the others wait and find.
+
+    Args:
+        kind: Which broker; one that is given in the environment wins.
+        root: The folder; ``leased_folder`` gives one that ends its brokers with the program.
+        how: As for ``launch``.
+        ready_s: Longest wait for it to be ready, in seconds.
+    Raises:
+        BrokerUnavailable: No way to run it here.
+        LauncherError: It did not start; the text ends with its log's last lines.
+    """
+    if (broker := given(kind)) is not None:
+        return broker
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / f"{kind}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        broker = found(root, kind)
+        if broker is None:
+            return launch(kind, how, kept_in=root, ready_s=ready_s)
+        if broker.is_alive:
+            broker.wait_until_ready(ready_s=ready_s)
+        else:
+            broker.restart(ready_s=ready_s)
+        return broker
+
+
+@contextmanager
+def leased_folder() -> Generator[Path]:
+    """Give a folder for ``shared`` brokers; they end with the block, or at the next launch after the program was killed."""
+    folder = Folder.group(default_root())
+    try:
+        yield folder.path
+    finally:
+        for kind in KINDS:
+            if (broker := found(folder.path, kind)) is not None:
+                broker.stop()
+        folder.remove()
+
+
 _WAYS: dict[str, tuple[Way, ...]] = {
     "auto": ("container", "process"),
     "container": ("container",),
@@ -113,7 +157,7 @@ def _start(kind: BrokerKind, way: Way, kept_in: Path | None, ready_s: float) -> 
     root = kept_in or default_root()
     if kept_in is not None:
         _remove_kept(root, kind)
-    _sweep(root, containers=way == "container")
+    _sweep(containers=way == "container")
     for attempt in range(_TRIES):
         folder = Folder.make(root, kind, kept=kept_in is not None)
         host: Host | None = None
@@ -142,10 +186,12 @@ def _remove_kept(root: Path, kind: BrokerKind) -> None:
     Folder(root / kind, None).remove()
 
 
-def _sweep(root: Path, *, containers: bool) -> None:
-    for folder in Folder.leftovers(root):
-        if (record := folder.read()) is not None and record["how"] == "process":
-            ProcessHost(record["kind"], folder, record["ports"], record["mark"]).remove()
-        folder.remove()
+def _sweep(*, containers: bool) -> None:
+    for left in Folder.leftovers(default_root()):
+        for folder in left.brokers():
+            if (record := folder.read()) is not None and record["how"] == "process":
+                ProcessHost(record["kind"], folder, record["ports"], record["mark"]).remove()
+        left.remove()
+    # A container's label names its folder: without the folder nobody wants it.
     if containers:
         _container.sweep()

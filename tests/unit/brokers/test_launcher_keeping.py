@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from jmsapi_conformance.brokers import BrokerUnavailable, __main__, available, found, launch
 from jmsapi_conformance.brokers import _launch as launching
 from jmsapi_conformance.brokers._folder import Folder, Record, is_wanted
@@ -52,6 +53,19 @@ def test_a_kept_folder_is_wanted_without_a_lease(tmp_path: Path) -> None:
     assert folder.path == tmp_path / "artemis"
     assert is_wanted(folder.path)
     assert list(Folder.leftovers(tmp_path)) == []
+
+
+def test_a_kept_folder_in_a_group_is_wanted_while_the_group_has_its_lease(tmp_path: Path) -> None:
+    group = Folder.group(tmp_path)
+    folder = Folder.make(group.path, "artemis", kept=True)
+    assert is_wanted(folder.path)
+    assert group._lease is not None
+    group._lease.close()
+    assert not is_wanted(folder.path)
+    folder.write({"kind": "artemis", "how": "container", "ports": {}, "mark": ""})
+    (left,) = Folder.leftovers(tmp_path)
+    assert [inner.path for inner in left.brokers()] == [folder.path]
+    left.remove()
 
 
 def test_what_was_noted_is_read_again(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind
 from jmsapi_conformance.brokers._kinds import HERE
 
