@@ -29,6 +29,7 @@ from jmsapi.spi import (
 from jmsapi_amqp.attach import end_session, open_wire_session
 from jmsapi_amqp.codec import encode_message
 from jmsapi_amqp.connection import Connection
+from jmsapi_amqp.draining import drained
 from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.transactions import Coordinator, TxHandle
 
@@ -222,7 +223,7 @@ class AmqpProvider:
         connection = self._io()
         link = connection.by_number.get(consumer.number) if isinstance(consumer, LinkHandle) else None
         if isinstance(link, ReceiverLink):
-            await link.drain()
+            await drained(connection, link)
 
     def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
         """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is written."""
