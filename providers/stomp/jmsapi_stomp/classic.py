@@ -84,9 +84,7 @@ class Classic(Dialect):
                 if options.classic_scheduler
                 else none("delivered at once unless the broker has schedulerSupport=true; then set classic.scheduler=1")
             ),
-            map_message=emulated(
-                "XML for Java" if options.classic_transformation else "JSON for jmsapi clients, text for others"
-            ),
+            map_message=emulated("JSON for jmsapi clients, text for others"),
             stream_message=emulated("JSON for jmsapi clients, text for others"),
             object_message=emulated("bytes for others"),
             plain_message=emulated("an empty text for others"),

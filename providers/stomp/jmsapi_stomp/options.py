@@ -49,9 +49,6 @@ class StompOptions(TlsOptions):
         alias="classic.subscription_queue",
         description="Queue behind a shared subscription, with {name} and {topic}, when the operator forwards topics himself",
     )
-    classic_transformation: bool = Field(
-        default=False, alias="classic.transformation", description="The broker has XStream: MapMessage as jms-map-xml"
-    )
     rabbit_declare: bool = Field(default=True, alias="rabbit.declare", description="Declare queues; else they must exist")
     rabbit_queue_args: str = Field(
         default="", alias="rabbit.queue_args", description="Arguments of declared queues, as name:value;name:value"
