@@ -15,9 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jmsapi_inproc
-from jmsapi_inproc.connection import InprocProvider
-from jmsapi_inproc.options import InprocOptions
-
 from jmsapi.spi import (
     NON_PERSISTENT,
     Address,
@@ -33,6 +30,8 @@ from jmsapi.spi import (
     SystemClock,
     Tag,
 )
+from jmsapi_inproc.connection import InprocProvider
+from jmsapi_inproc.options import InprocOptions
 
 WINDOW = 1000
 BODY = b"x" * 1024

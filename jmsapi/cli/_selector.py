@@ -6,9 +6,9 @@ import sys
 from typing import Annotated
 
 import typer
-from jmsapi_selector import InvalidSelector, Selector, compile_selector
 
 from jmsapi.cli._target import NOT_ENOUGH, PropertyOptions, properties_from
+from jmsapi_selector import InvalidSelector, Selector, compile_selector
 
 __all__ = ["app"]
 

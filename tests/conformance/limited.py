@@ -10,13 +10,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import jmsapi_inproc
-from jmsapi_conformance import plugin, runner
-from jmsapi_conformance.certificate import as_json
-
 import jmsapi
+import jmsapi_inproc
 from jmsapi.spi import Capabilities, Clock, Events, Provider, ProviderEntry, Support, emulated, none
 from jmsapi.spi.options import ProviderOptions
+from jmsapi_conformance import plugin, runner
+from jmsapi_conformance.certificate import as_json
 
 
 class Limited:

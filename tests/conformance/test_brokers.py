@@ -1,6 +1,7 @@
 """The conformance suite on real brokers: in full on the two first-class pairs, a smoke level on the others."""
 
 import pytest
+
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.brokers import INFO, Broker, Wire
 from jmsapi_conformance.plugin import Certify

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jmsapi_conformance.inventory import by_id, load, pick, section_title
-from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.verdicts import Applicability, Verdict, applicability, combine, judge
 
 from jmsapi import IllegalStateException, UnsupportedFeatureException, UnsupportedFeatureRuntimeException
 from jmsapi.spi import EMULATED, NATIVE, Capabilities, none
+from jmsapi_conformance.inventory import by_id, load, pick, section_title
+from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.verdicts import Applicability, Verdict, applicability, combine, judge
 
 SUITE = """
 import time

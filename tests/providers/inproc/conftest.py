@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import jmsapi_inproc
 import pytest
-from jmsapi_inproc.connection import InprocProvider
-from jmsapi_inproc.options import InprocOptions
 
+import jmsapi_inproc
 from jmsapi.spi import (
     Address,
     ConsumerSpec,
@@ -26,6 +24,8 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
 )
+from jmsapi_inproc.connection import InprocProvider
+from jmsapi_inproc.options import InprocOptions
 
 _names = itertools.count(1)
 START_MS = 1_700_000_000_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import jmsapi_inproc
 import pytest
-from jmsapi_inproc.connection import InprocProvider
-from jmsapi_inproc.options import InprocOptions
 from pydantic import ValidationError
 
+import jmsapi_inproc
 from jmsapi.spi import DONE, Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
 from jmsapi.spi.options import ProviderOptions
+from jmsapi_inproc.connection import InprocProvider
+from jmsapi_inproc.options import InprocOptions
 
 
 def refused(call, kind):

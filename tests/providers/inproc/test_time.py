@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import jmsapi_inproc
 import pytest
+
+import jmsapi_inproc
 
 
 def test_a_delayed_message_is_nowhere_before_its_time(bench, line):

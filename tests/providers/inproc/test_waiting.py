@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from jmsapi_inproc.messages import Message
 from jmsapi_inproc.waiting import LEVELS, Waiting
 

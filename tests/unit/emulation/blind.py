@@ -11,7 +11,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 import jmsapi_inproc
-
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi.spi import (
     DONE,

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import jmsapi_inproc
 import pytest
 
 import jmsapi
+import jmsapi_inproc
 from jmsapi import Connection, JMSContext, Message, Queue, Session, TextMessage, UnsupportedFeatureException
 
 _spec = importlib.util.spec_from_file_location("blind_provider", Path(__file__).with_name("blind.py"))
