@@ -73,7 +73,7 @@ def test_each_write_has_the_format_of_java(bench: Any, message: Any, what: str, 
         assert getattr(message, f"read_{what}")() == value
 
 
-@pytest.mark.parametrize(("value", "data"), OBJECTS, ids=lambda it: repr(it)[:20])
+@pytest.mark.parametrize(("value", "data"), OBJECTS, ids=lambda it: "memoryview" if isinstance(it, memoryview) else repr(it)[:20])
 def test_an_object_is_written_as_its_type(bench: Any, message: Any, value: Any, data: bytes) -> None:
     message.write_object(value)
     assert bench.freeze(message).body == data
