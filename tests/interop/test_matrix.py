@@ -156,7 +156,9 @@ class Crossing:
     def _carry(self, sample: Told, consumer: str, place: Pair, **how: Any) -> Told | None:
         """Send a message and a marker behind it; give the message if it comes, with what its sender knows of it."""
         sent = self.sender.send(place, sample, **how)
-        self.sender.send(place, text("marker", properties={"marker": ["string", "yes"]}), priority=0, mode=how.get("mode", 2))
+        self.sender.send(
+            place, text("marker", properties={"marker": ["string", self._name]}), priority=0, mode=how.get("mode", 2)
+        )
         message = self.receiver.receive(consumer, WAIT_MS)
         if message is None or message["properties"]["label"][1] == "marker":
             return None
@@ -239,8 +241,9 @@ class Crossing:
         place = ["topic" if self._kind == "rabbitmq" else "queue", self._name + ".selected"]
         values: dict[str, Pair] = {**{NAMED[name]: pair for name, pair in PROPERTIES.items()}, "w": ["string", "word"]}
         for label, selector in SELECTORS.items():
-            # The marker is let through in any case: whether it is the first to come tells what the selector does.
-            consumer = self.receiver.consume(place, f"({selector}) OR marker = 'yes'")
+            # The marker is let through in any case: whether it is the first to come tells what the selector does. It is another
+            # text each time, because Classic 6.3.1 caches selectors by text, and one that a STOMP client used converts numbers.
+            consumer = self.receiver.consume(place, f"({selector}) OR marker = '{self._name}'")
             sample = text(label, properties=values, jms_type="kind", correlation_id="corr")
             message = self._carry(sample, consumer, place, priority=7)
             self.outcomes[label] = "no match" if message is None else KEPT
