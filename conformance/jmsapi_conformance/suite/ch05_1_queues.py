@@ -125,20 +125,20 @@ def test_a_temporary_queue_has_a_name_of_its_own_and_is_consumed_by_its_connecti
     with pytest.raises(JMSException):
         connect.queues().create_queue_session(False, Session.AUTO_ACKNOWLEDGE).create_receiver(queue)
     consumer = client.create_receiver(queue) if isinstance(client, QueueSession) else client.create_consumer(queue)
-    send_texts(other_session, queue, "from another connection")
-    assert receive_text(consumer) == "from another connection"
+    send_through(client, queue, "text")
+    assert receive_text(consumer) == "text"
 
 
 @requirement("5.4-1")
 @needs("temporary_queue")
 @CREATORS
-def test_a_temporary_queue_lives_as_long_as_its_connection(connect: Connect, other_session: Session, creator: str) -> None:
+def test_a_temporary_queue_lives_as_long_as_its_connection(connect: Connect, creator: str) -> None:
     if creator == "JMSContext":
         context = connect.context()
         queue = context.create_temporary_queue()
         sibling = context.create_context(JMSContext.AUTO_ACKNOWLEDGE)
         context.close()
-        send_texts(other_session, queue, "still there")
+        send_through(sibling, queue, "still there")
         assert receive_text(sibling.create_consumer(queue)) == "still there"
         sibling.close()
     else:
@@ -146,8 +146,9 @@ def test_a_temporary_queue_lives_as_long_as_its_connection(connect: Connect, oth
         session = session_of(connection)
         queue = session.create_temporary_queue()
         session.close()
-        send_texts(other_session, queue, "still there")
-        assert receive_text(queue_consumer(session_of(connection), queue)) == "still there"
+        session = session_of(connection)
+        send_through(session, queue, "still there")
+        assert receive_text(queue_consumer(session, queue)) == "still there"
         connection.close()
     with pytest.raises(JMSException):
         connect().create_session().create_consumer(queue)
@@ -243,3 +244,11 @@ def temporary_queue(connect: Connect, creator: str) -> tuple[Session | JMSContex
     else:
         client = queue_session(connect, "own" if creator == "QueueSession" else "common")
     return client, client.create_temporary_queue()
+
+
+def send_through(client: Session | JMSContext, queue: Queue, text: str) -> None:
+    """Send over the client's own connection."""
+    if isinstance(client, JMSContext):
+        client.create_producer().send(queue, text)
+    else:
+        send_texts(client, queue, text)

@@ -136,21 +136,21 @@ def test_a_temporary_topic_has_a_name_of_its_own_and_is_consumed_by_its_connecti
     with pytest.raises(JMSException):
         connect.topics().create_topic_session(False, Session.AUTO_ACKNOWLEDGE).create_subscriber(topic)
     consumer = client.create_subscriber(topic) if isinstance(client, TopicSession) else client.create_consumer(topic)
-    send_texts(other_session, topic, "from another connection")
-    assert receive_text(consumer) == "from another connection"
+    send_through(client, topic, "text")
+    assert receive_text(consumer) == "text"
 
 
 @requirement("6.6-1")
 @needs("temporary_topic")
 @CREATORS
-def test_a_temporary_topic_lives_as_long_as_its_connection(connect: Connect, other_session: Session, creator: str) -> None:
+def test_a_temporary_topic_lives_as_long_as_its_connection(connect: Connect, creator: str) -> None:
     if creator == "JMSContext":
         context = connect.context()
         sibling = context.create_context(JMSContext.AUTO_ACKNOWLEDGE)
         topic = context.create_temporary_topic()
         context.close()
         of_context = sibling.create_consumer(topic)
-        send_texts(other_session, topic, "still there")
+        send_through(sibling, topic, "still there")
         assert receive_text(of_context) == "still there"
         sibling.close()
     else:
@@ -158,8 +158,9 @@ def test_a_temporary_topic_lives_as_long_as_its_connection(connect: Connect, oth
         session = session_of(connection)
         topic = session.create_temporary_topic()
         session.close()
-        consumer = topic_consumer(session_of(connection), topic)
-        send_texts(other_session, topic, "still there")
+        session = session_of(connection)
+        consumer = topic_consumer(session, topic)
+        send_through(session, topic, "still there")
         assert receive_text(consumer) == "still there"
         connection.close()
     with pytest.raises(JMSException):
@@ -289,3 +290,11 @@ def temporary_topic(connect: Connect, creator: str) -> tuple[Session | JMSContex
     else:
         client = topic_session(connect, "own" if creator == "TopicSession" else "common")
     return client, client.create_temporary_topic()
+
+
+def send_through(client: Session | JMSContext, topic: Topic, text: str) -> None:
+    """Send over the client's own connection."""
+    if isinstance(client, JMSContext):
+        client.create_producer().send(topic, text)
+    else:
+        send_texts(client, topic, text)
