@@ -202,6 +202,7 @@ class Coverage:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         for value in getattr(item, "funcargs", {}).values():
             if isinstance(value, Broker):
+                assert item.get_closest_marker("broker"), "a test that gets a broker needs the mark `broker`"
                 _name_backend(item, _title(value))
         return (yield)
 

@@ -21,7 +21,7 @@ def refusal(line: Any, address: Address, **spec: Any) -> ErrorKind:
     return kind
 
 
-@pytest.fixture(params=["artemis", "classic"])
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in ("artemis", "classic")])
 def jms_broker(request: pytest.FixtureRequest) -> Broker:
     """Give each of the brokers that follow the JMS mapping."""
     broker: Broker = request.getfixturevalue(request.param)
@@ -136,7 +136,7 @@ def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(
 # ---------------------------------------------------------------- shared
 
 
-@pytest.fixture(params=["artemis", "rabbitmq"])
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in ("artemis", "rabbitmq")])
 def sharing_broker(request: pytest.FixtureRequest) -> Broker:
     """Give each of the brokers that have shared subscriptions."""
     broker: Broker = request.getfixturevalue(request.param)

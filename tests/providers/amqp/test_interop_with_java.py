@@ -118,7 +118,7 @@ class Peer:
         self._process.stdout.close()
 
 
-@pytest.fixture(params=["artemis", "classic"], scope="module")
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in ("artemis", "classic")], scope="module")
 def java_broker(request: pytest.FixtureRequest) -> Broker:
     """Give each broker that serves both clients in full."""
     broker: Broker = request.getfixturevalue(request.param)

@@ -13,7 +13,7 @@ from jmsapi_conformance.brokers import Broker
 Dial = Callable[..., Any]
 
 
-@pytest.fixture(params=["artemis", "classic"])
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in ("artemis", "classic")])
 def broker(request: pytest.FixtureRequest) -> Broker:
     """Give each of the brokers that have transactions."""
     found: Broker = request.getfixturevalue(request.param)
