@@ -129,6 +129,8 @@ def test_the_death_of_its_only_client_ends_a_non_durable_subscription(
     backend: Backend, connect: Connect, topic: Topic, other_session: Session, names: Names
 ) -> None:
     name = names.subscription()
+    # A broker that has none of them refuses here.
+    connect().create_session().create_shared_consumer(topic, name).close()
     printed = in_second_process(backend.url, CLIENT_THAT_DIES, topic.topic_name, name, "shared", "10").split()
     assert len(printed) == 2
 
