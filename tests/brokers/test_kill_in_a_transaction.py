@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from jmsapi_conformance.brokers import Broker, BrokerKind, Wire
 
 from jmsapi import JMSContext, JMSError, connection_factory
+from jmsapi_conformance.brokers import Broker, BrokerKind, Wire
 
 BATCH = 100
 COMMITTED_BEFORE_THE_KILL = 5

@@ -45,9 +45,7 @@ def subscribe(client: Session, kind: str, topic: Topic, name: str, selector: str
 def subscribe(client: JMSContext, kind: str, topic: Topic, name: str, selector: str | None = None) -> JMSConsumer: ...
 
 
-def subscribe(
-    client: Session | JMSContext, kind: str, topic: Topic, name: str, selector: str | None = None
-) -> AnyConsumer:
+def subscribe(client: Session | JMSContext, kind: str, topic: Topic, name: str, selector: str | None = None) -> AnyConsumer:
     """Create a consumer on a subscription of one kind; a plain one has no name."""
     if kind == "plain":
         return client.create_consumer(topic, selector)

@@ -52,6 +52,18 @@ def test_a_dups_ok_session_acknowledges_by_itself(connect: Connect, queue: Queue
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 
+@requirement("4.4.11-2")
+def test_a_dups_ok_session_acknowledges_what_it_has_handed_out_when_it_closes(
+    connect: Connect, queue: Queue, other_session: Session
+) -> None:
+    send_texts(other_session, queue, *map(str, range(10)))
+    connection = connect()
+    consumer = connection.create_session(Session.DUPS_OK_ACKNOWLEDGE).create_consumer(queue)
+    assert receive_texts(consumer, 4) == ["0", "1", "2", "3"]
+    connection.close()
+    assert sorted(receive_texts(other_session.create_consumer(queue), 6)) == ["4", "5", "6", "7", "8", "9"]
+
+
 @requirement("4.4.11-3")
 def test_an_auto_session_acknowledges_what_receive_has_returned(connect: Connect, queue: Queue, other_session: Session) -> None:
     send_texts(other_session, queue, "first", "second")

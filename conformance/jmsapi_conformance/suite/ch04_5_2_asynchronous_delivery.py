@@ -3,6 +3,7 @@
 import pytest
 
 from jmsapi import Connection, Message, Queue, Session
+from jmsapi_conformance.fixtures import Connect
 from jmsapi_conformance.kit import Recorder, eventually, expect_nothing, receive_text, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
 
@@ -60,6 +61,23 @@ def test_a_listener_that_always_raises_is_given_up_some_time_or_never(
     attempts = listener.texts.count("m1")
     assert attempts >= 2
     assert listener.texts in (["m1"] * attempts, [*["m1"] * attempts, "m2"])
+
+
+@requirement("4.5.2-3")
+def test_the_limit_of_redeliveries_ends_the_retries_of_a_failing_message(
+    connect: Connect, queue: Queue, other_session: Session
+) -> None:
+    def fail_bad_ones(message: Message) -> None:
+        if text_of(message) == "bad":
+            raise ValueError("a bad message")
+
+    recorder = Recorder(fail_bad_ones)
+    session = connect(max_redeliveries=2).create_session()
+    session.create_consumer(queue).message_listener = recorder
+    send_texts(other_session, queue, "bad", "good")
+    assert recorder.wait_for_texts(4) == ["bad", "bad", "bad", "good"]
+    counts = [message.get_int_property("JMSXDeliveryCount") for message in recorder.messages]
+    assert counts == [1, 2, 3, 1]
 
 
 @requirement("4.5.2-4")

@@ -1,10 +1,8 @@
 """6.11.2 Shared non-durable subscriptions."""
 
-import inspect
-
 import pytest
 
-from jmsapi import JMSConsumer, JMSContext, MessageConsumer, Session, Topic, TopicSession
+from jmsapi import JMSConsumer, JMSContext, MessageConsumer, Session, Topic
 from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import expect_nothing, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
@@ -124,13 +122,6 @@ def test_another_selector_is_refused_while_it_has_a_consumer(
         send_texts(other_session, topic, "2", n=2)
         assert receive_text(consumer) == "2"
     expect_nothing(consumer, other_session, topic, n=1)
-
-
-@requirement("6.11.2-8")
-@pytest.mark.parametrize("owner", [Session, TopicSession, JMSContext])
-def test_there_is_no_no_local_for_it(owner: type[Session] | type[JMSContext]) -> None:
-    names = list(inspect.signature(owner.create_shared_consumer).parameters)
-    assert names == ["self", "topic", "shared_subscription_name", "message_selector"]
 
 
 @requirement("6.11.2-8")

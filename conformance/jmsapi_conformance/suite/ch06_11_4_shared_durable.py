@@ -1,6 +1,5 @@
 """6.11.4 Shared durable subscriptions."""
 
-import inspect
 from collections.abc import Sequence
 
 import pytest
@@ -13,7 +12,6 @@ from jmsapi import (
     MessageConsumer,
     Session,
     Topic,
-    TopicSession,
 )
 from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import expect_nothing, receive, receive_text, receive_texts, send_texts
@@ -289,13 +287,6 @@ def test_the_name_of_an_unshared_durable_subscription_is_taken(
     if not active:
         consumer = client.create_durable_consumer(topic, name)
     assert receive_text(consumer) == "kept"
-
-
-@requirement("6.11.4-10")
-@pytest.mark.parametrize("owner", [Session, TopicSession, JMSContext])
-def test_there_is_no_no_local_for_it(owner: type[Session] | type[JMSContext]) -> None:
-    names = list(inspect.signature(owner.create_shared_durable_consumer).parameters)
-    assert names == ["self", "topic", "name", "message_selector"]
 
 
 @requirement("6.11.4-10")

@@ -111,6 +111,15 @@ def test_nothing_names_an_unshared_non_durable_subscription_for_a_second_consume
     assert rest == ["message_selector", "no_local"]
 
 
+@requirement("6.11.2-8", "6.11.4-10")
+@pytest.mark.parametrize("owner", [Session, TopicSession, JMSContext])
+def test_shared_subscriptions_have_no_no_local(owner: type[Session] | type[JMSContext]) -> None:
+    of_shared = list(inspect.signature(owner.create_shared_consumer).parameters)
+    assert of_shared == ["self", "topic", "shared_subscription_name", "message_selector"]
+    of_shared_durable = list(inspect.signature(owner.create_shared_durable_consumer).parameters)
+    assert of_shared_durable == ["self", "topic", "name", "message_selector"]
+
+
 @requirement("6.11.1-5")
 def test_equal_requests_make_two_unshared_non_durable_subscriptions(
     session: Session, topic: Topic, other_session: Session
