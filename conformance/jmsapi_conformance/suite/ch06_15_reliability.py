@@ -4,7 +4,7 @@ import pytest
 
 from jmsapi import DeliveryMode, Session, Topic
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import expect_nothing, receive_texts
+from jmsapi_conformance.kit import expect_nothing, receive_texts, send_texts
 from jmsapi_conformance.marks import requirement
 from jmsapi_conformance.suite._subscriptions import each_durable_kind, end_of, subscribe
 
@@ -22,11 +22,14 @@ def test_a_non_durable_subscriber_gets_what_is_sent_while_it_is_active(
     session: Session, topic: Topic, other_session: Session, delivery_mode: int
 ) -> None:
     publish(other_session, topic, delivery_mode, range(10))
+    # Behind what nobody confirms, so that all of it is over.
+    send_texts(other_session, topic, "confirmed")
     consumer = session.create_consumer(topic)
     publish(other_session, topic, delivery_mode, range(10, COUNT))
     check(end_of(consumer, other_session, topic), range(10, COUNT), delivery_mode)
     consumer.close()
     publish(other_session, topic, delivery_mode, range(COUNT, COUNT + 10))
+    send_texts(other_session, topic, "confirmed")
     expect_nothing(session.create_consumer(topic), other_session, topic)
 
 
