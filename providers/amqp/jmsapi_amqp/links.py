@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jmsapi.spi import Address, Delivery, ErrorKind, Handle, Outcome, ProviderError, Tag
+from jmsapi.spi import Address, Delivery, ErrorKind, Handle, ProviderError, Tag
 from jmsapi_amqp import engine
 from jmsapi_amqp.codec import Described, envelope_of, quick_delivery_count
 from jmsapi_amqp.engine import Pointer
@@ -21,7 +21,7 @@ from jmsapi_amqp.tasks import Promise
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
 
-__all__ = ["AmqpTag", "Ask", "ReceiverLink", "Routed", "SenderLink", "WireSession", "settle"]
+__all__ = ["AmqpTag", "Ask", "ReceiverLink", "Routed", "SenderLink", "WireSession"]
 
 SLICE: Final = 1 << 17
 """Bytes of one large message given to the engine at a time, so that other links get their turn between."""
@@ -370,31 +370,3 @@ class ReceiverLink(_Link):
         drains, self.draining = self.draining, []
         for promise in drains:
             promise.keep(None)
-
-
-def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: bytes | None) -> None:
-    """Say what became of deliveries; those whose link has ended are past saying."""
-    incoming = connection.incoming
-    fails_with_session = connection.book.fails_with_session
-    for number in numbers:
-        found = incoming.pop(number, None)
-        if found is None:
-            continue
-        delivery, link = found
-        link.unsettled.discard(number)
-        if outcome is Outcome.FAILED and fails_with_session:
-            link.failed = True
-            continue
-        if state is not None:
-            engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
-            engine.delivery_update(delivery, engine.TRANSACTIONAL)
-        elif outcome is Outcome.ACCEPTED:
-            engine.delivery_update(delivery, engine.ACCEPTED)
-        elif outcome is Outcome.RELEASED:
-            engine.delivery_update(delivery, engine.RELEASED)
-        elif outcome is Outcome.FAILED:
-            engine.disposition_set_failed(engine.delivery_local(delivery), True)
-            engine.delivery_update(delivery, engine.MODIFIED)
-        else:
-            engine.delivery_update(delivery, engine.REJECTED)
-        engine.delivery_settle(delivery)

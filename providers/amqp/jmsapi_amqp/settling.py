@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from jmsapi.spi import DONE, Outcome, ProviderError, failed
-from jmsapi_amqp.links import settle
+from jmsapi_amqp import engine
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
@@ -102,3 +102,31 @@ class Settling:
             waiting, self._writing = self._writing, []
         for written in waiting:
             written.set_exception(cause)
+
+
+def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: bytes | None) -> None:
+    """Say what became of deliveries; those whose link has ended are past saying."""
+    incoming = connection.incoming
+    fails_with_session = connection.book.fails_with_session
+    for number in numbers:
+        found = incoming.pop(number, None)
+        if found is None:
+            continue
+        delivery, link = found
+        link.unsettled.discard(number)
+        if outcome is Outcome.FAILED and fails_with_session:
+            link.failed = True
+            continue
+        if state is not None:
+            engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
+            engine.delivery_update(delivery, engine.TRANSACTIONAL)
+        elif outcome is Outcome.ACCEPTED:
+            engine.delivery_update(delivery, engine.ACCEPTED)
+        elif outcome is Outcome.RELEASED:
+            engine.delivery_update(delivery, engine.RELEASED)
+        elif outcome is Outcome.FAILED:
+            engine.disposition_set_failed(engine.delivery_local(delivery), True)
+            engine.delivery_update(delivery, engine.MODIFIED)
+        else:
+            engine.delivery_update(delivery, engine.REJECTED)
+        engine.delivery_settle(delivery)
