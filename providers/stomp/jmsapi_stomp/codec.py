@@ -24,7 +24,7 @@ from jmsapi.values import Value
 from jmsapi_stomp.amqp_values import MARK, read_value
 from jmsapi_stomp.bodies import MAP_TYPE, STREAM_TYPE, read_body, write_body
 from jmsapi_stomp.dialect import Dialect, number
-from jmsapi_stomp.frames import Frame, escape, header_lines
+from jmsapi_stomp.frames import Frame, Peek, escape, header_lines
 from jmsapi_stomp.properties import encoded, read_properties, write_properties
 
 __all__ = ["StompEnvelope", "encode"]
@@ -120,7 +120,7 @@ class StompEnvelope:
     def kind(self) -> MessageKind:
         """Which of the six message types."""
         if self._kind is None:
-            headers = self._frame.headers
+            headers = Peek(self._frame)
             named = _KINDS.get(headers.get("JMS_PY_type", ""))
             self._kind = self._foreign_kind(headers) if named is None else named
         return self._kind
@@ -133,34 +133,34 @@ class StompEnvelope:
     @property
     def destination(self) -> Address:
         """Where it was sent."""
-        return self._dialect.read_destination(self._frame.headers, self._subscribed)
+        return self._dialect.read_destination(Peek(self._frame), self._subscribed)
 
     @property
     def message_id(self) -> str | None:
         """The sender's id, else one made of the broker's."""
-        return self._dialect.read_message_id(self._frame.headers)
+        return self._dialect.read_message_id(Peek(self._frame))
 
     @property
     def timestamp(self) -> int:
         """Milliseconds since 1970, or 0."""
-        return self._dialect.read_times(self._frame.headers)[0]
+        return self._dialect.read_times(Peek(self._frame))[0]
 
     @property
     def expiration(self) -> int:
         """Milliseconds since 1970, or 0."""
-        return self._dialect.read_times(self._frame.headers)[1]
+        return self._dialect.read_times(Peek(self._frame))[1]
 
     @property
     def delivery_time(self) -> int:
         """Milliseconds since 1970, or 0."""
-        return self._dialect.read_times(self._frame.headers)[2]
+        return self._dialect.read_times(Peek(self._frame))[2]
 
     @property
     def correlation_id(self) -> str | bytes | None:
         """Text, or the bytes a jmsapi client sent."""
-        coded = self._frame.headers.get("JMS_PY_corr")
+        coded = Peek(self._frame).get("JMS_PY_corr")
         if coded is None:
-            return self._frame.headers.get("correlation-id")
+            return Peek(self._frame).get("correlation-id")
         try:
             return base64.b64decode(coded, validate=True)
         except (ValueError, binascii.Error) as cause:
@@ -169,30 +169,30 @@ class StompEnvelope:
     @property
     def reply_to(self) -> Address | None:
         """Where an answer is wanted."""
-        return self._dialect.read_reply_to(self._frame.headers)
+        return self._dialect.read_reply_to(Peek(self._frame))
 
     @property
     def delivery_mode(self) -> int:
         """1 NON_PERSISTENT, 2 PERSISTENT."""
-        return PERSISTENT if self._frame.headers.get("persistent") == "true" else NON_PERSISTENT
+        return PERSISTENT if Peek(self._frame).get("persistent") == "true" else NON_PERSISTENT
 
     @property
     def jms_type(self) -> str | None:
         """The application's word for the kind of content."""
-        text = self._frame.headers.get("type")
+        text = Peek(self._frame).get("type")
         return None if text == MARK else text  # the broker's word, not the sender's
 
     @property
     def priority(self) -> int:
         """0 to 9."""
-        headers = self._frame.headers
+        headers = Peek(self._frame)
         return min(max(number(headers, "priority"), 0), 9) if "priority" in headers else 4
 
     @property
     def properties(self) -> Mapping[str, Value]:
         """Typed properties, the group's among them."""
         if self._properties is None:
-            headers = self._frame.headers
+            headers = self._frame.read()
             properties = read_properties(headers)
             group, position = self._dialect.read_group(headers)
             if group is not None:
@@ -205,28 +205,28 @@ class StompEnvelope:
     @property
     def body(self) -> Body:
         """The content, by ``kind``."""
-        headers = self._frame.headers
+        headers = Peek(self._frame)
         if "JMS_PY_type" not in headers:
             if headers.get("type") == MARK:
                 return read_value(self._frame.body)[1]
             if self.kind in (MessageKind.MAP, MessageKind.STREAM):
                 text = f"the broker does not show the content of a foreign {self.kind.name.lower()} message to STOMP"
                 raise ProviderError(ErrorKind.FORMAT, text)
-        return read_body(self.kind, self._frame.body, null="JMS_PY_null" in self._frame.headers)
+        return read_body(self.kind, self._frame.body, null="JMS_PY_null" in Peek(self._frame))
 
     @property
     def content_type(self) -> str | None:
         """How an OBJECT body's bytes are encoded."""
         if self.kind is not MessageKind.OBJECT:
             return None
-        headers = self._frame.headers
+        headers = Peek(self._frame)
         # Artemis 2.56 shows an AMQP sender's under a name of its own.
         return headers.get("content-type") or headers.get("JMS_AMQP_ContentType")
 
     @property
     def origin(self) -> str | None:
         """The client id or connection that sent it, when a jmsapi client did."""
-        return self._frame.headers.get("JMS_PY_from")
+        return Peek(self._frame).get("JMS_PY_from")
 
 
 def _integer(text: str) -> int:

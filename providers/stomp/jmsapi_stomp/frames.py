@@ -10,7 +10,7 @@ Everything here is pure. Bytes that are no STOMP raise ``ProviderError(PROTOCOL)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from jmsapi.spi import ErrorKind, ProviderError
@@ -100,10 +100,11 @@ class Frame:
             ProviderError: FORMAT; a header is not UTF-8.
         """
         if self._headers is None:
-            self._headers = self._read()
+            self._headers = self.read()
         return self._headers
 
-    def _read(self) -> dict[str, str]:
+    def read(self) -> dict[str, str]:
+        """Read all headers, without keeping them; see ``headers``."""
         headers: dict[str, str] = {}
         text = text_of(self.head)
         escaped = "\\" in text
@@ -115,6 +116,34 @@ class Frame:
                 name, value = unescape(name), unescape(value)
             headers.setdefault(name, value)
         return headers
+
+
+class Peek(Mapping[str, str]):
+    """A frame's headers, each found when it is asked for, so that a waiting message keeps its bytes and nothing else.
+
+    Args:
+        frame: Whose headers.
+    """
+
+    __slots__ = ("_frame",)
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __getitem__(self, name: str) -> str:
+        value = self._frame.find(b"\n%s:" % name.encode())
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._frame.raw(b"\n%s:" % name.encode()) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame.headers)
+
+    def __len__(self) -> int:
+        return len(self._frame.headers)
 
 
 class FrameCutter:
