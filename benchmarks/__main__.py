@@ -1,0 +1,38 @@
+"""Runs the benchmarks, each in a process of its own.
+
+    python -m benchmarks [NAME...] [-- ARGUMENT...]
+
+Without a name: those that need no broker. ``amqp`` and ``stomp`` measure on the brokers that ``JMSAPI_ARTEMIS_URLS`` and so on name;
+``make brokers-up`` starts them, and ``python -m jmsapi_conformance.brokers env`` prints the variables.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NEEDS_NOTHING = ("core", "messages", "selector")
+
+
+def main(words: list[str]) -> int:
+    """Run what is named; return 1 when one of them failed."""
+    names, arguments = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
+    known = sorted(path.parent.name for path in HERE.glob("*/run.py"))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    failed: list[str] = []
+    for name in names or NEEDS_NOTHING:
+        print(f"\n== {name}", flush=True)
+        if subprocess.run([sys.executable, str(HERE / name / "run.py"), *arguments], check=False).returncode:
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
