@@ -69,7 +69,7 @@ def encode(envelope: Envelope, dialect: Dialect, now_ms: int, start: str) -> byt
         text += f"content-type:{escape(envelope.content_type or _JAVA_OBJECT)}\n"
     text += dialect.body_lines(kind, body)
     if envelope.properties:
-        text += header_lines(write_properties(envelope.properties))
+        text += header_lines(write_properties(envelope.properties, dialect.name_limit))
     head = encoded(text, "a header")
     if b"\0" in head:
         raise ProviderError(ErrorKind.FORMAT, "a header of the message has a NUL, which STOMP cannot carry")

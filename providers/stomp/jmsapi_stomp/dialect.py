@@ -62,6 +62,8 @@ class Dialect(ABC):
     frame_limit: ClassVar[int]
     line_limit: ClassVar[int | None] = None
     header_limit: ClassVar[int | None] = None
+    name_limit: ClassVar[int | None] = None
+    """The longest name of a header in bytes."""
 
     def __init__(self, options: StompOptions, version: str) -> None:
         self.options = options

@@ -2,18 +2,19 @@
 
 ``n:7`` with ``JMS_PY_props:n=i`` is an int for us and a usable string for everybody else. A name that a broker or STOMP
 itself would take for its own travels as ``JMS_PY_p_<name>``. A string with a NUL, which no header can hold, travels in
-base64 as type ``e``.
+base64 as type ``e``. Names longer than a broker's limit for headers travel with their texts in one header, as JSON.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Final
+from typing import Final, cast
 
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.spi import ErrorKind, ProviderError
@@ -23,6 +24,7 @@ __all__ = ["TYPE_LIST", "code_of", "java_text", "pushable_name", "read_propertie
 
 TYPE_LIST: Final = "JMS_PY_props"
 _MANGLED: Final = "JMS_PY_p_"
+_LONG_NAMES: Final = "JMS_PY_long"
 _LIST_LIMIT: Final = 8192
 _TAKEN: Final = frozenset(
     re.findall(
@@ -111,9 +113,15 @@ def typed(code: str, text: str) -> Value:
     raise ProviderError(ErrorKind.FORMAT, f"a received value has the unknown type {code!r}")
 
 
-def write_properties(properties: Mapping[str, Value]) -> list[tuple[str, str]]:
-    """Return the headers that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's."""
+def write_properties(properties: Mapping[str, Value], name_limit: int | None = None) -> list[tuple[str, str]]:
+    """Return the headers that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's.
+
+    Args:
+        properties: What to carry.
+        name_limit: The longest name of a header that the broker takes, in bytes; None for any.
+    """
     headers: list[tuple[str, str]] = []
+    long_names: dict[str, str] = {}
     codes: list[str] = []
     for name, value in properties.items():
         if name in _SEPARATE:
@@ -124,8 +132,16 @@ def write_properties(properties: Mapping[str, Value]) -> list[tuple[str, str]]:
             code, text = "e", base64.b64encode(encoded(text, name)).decode()
         if code != "s":
             codes.append(f"{name}={code}")
-        if code != "0":
-            headers.append((name if pushable_name(name) else _MANGLED + name, text))
+        if code == "0":
+            continue
+        header = name if pushable_name(name) else _MANGLED + name
+        if name_limit is not None and 4 * len(header) > name_limit and len(encoded(header, name)) > name_limit:
+            encoded(text, name)
+            long_names[name] = text
+        else:
+            headers.append((header, text))
+    if long_names:
+        headers.append((_LONG_NAMES, json.dumps(long_names)))
     if codes:
         headers += _type_list(codes)
     return headers
@@ -170,10 +186,24 @@ def read_properties(headers: Mapping[str, str]) -> dict[str, Value]:
         elif header in _TAKEN or header in _SEPARATE or header.startswith(_TAKEN_STARTS) or not _NAME.match(header):
             continue
         properties[name] = typed(codes.get(name, "s"), text)
+    for name, text in _read_long_names(headers.get(_LONG_NAMES)).items():
+        properties[name] = typed(codes.get(name, "s"), text)
     for name, code in codes.items():
         if code == "0":
             properties[name] = None
     return properties
+
+
+def _read_long_names(text: str | None) -> dict[str, str]:
+    if text is None:
+        return {}
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise ProviderError(ErrorKind.FORMAT, "the properties with long names are not JSON") from cause
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ProviderError(ErrorKind.FORMAT, "the properties with long names are not texts by name")
+    return cast("dict[str, str]", found)
 
 
 def _read_types(headers: Mapping[str, str]) -> dict[str, str]:

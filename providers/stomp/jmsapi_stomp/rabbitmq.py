@@ -26,6 +26,8 @@ from jmsapi_stomp.plans import Headers, Plan
 __all__ = ["TEMPORARY", "RabbitMQ"]
 
 _REPLY: Final = "JMS_PY_reply"
+_LONGEST_LIFE: Final = 2**32 - 1
+"""In milliseconds."""
 _COUNT: Final = b"\nx-delivery-count:"
 _REPLY_QUEUE: Final = "/reply-queue/"
 _TEMPORARY: Final = "jmsapi.temp."
@@ -51,6 +53,7 @@ class RabbitMQ(Dialect):
     closing_returns: ClassVar[bool] = False
     delivery_patience: ClassVar[float | None] = 20 * 60.0
     frame_limit: ClassVar[int] = 4 * 1024 * 1024
+    name_limit: ClassVar[int | None] = 255
 
     def capabilities(self) -> Capabilities:
         """Return what RabbitMQ can do over STOMP."""
@@ -167,7 +170,11 @@ class RabbitMQ(Dialect):
         if envelope.timestamp:
             lines += f"timestamp:{envelope.timestamp // 1000}\nJMS_PY_time:{envelope.timestamp}\n"
         if envelope.expiration:
-            lines += f"expiration:{max(envelope.expiration - now_ms, 1)}\nJMS_PY_exp:{envelope.expiration}\n"
+            left = max(envelope.expiration - now_ms, 1)
+            # More makes the broker end the connection; the client's own check knows the true time.
+            if left <= _LONGEST_LIFE:
+                lines += f"expiration:{left}\n"
+            lines += f"JMS_PY_exp:{envelope.expiration}\n"
         if envelope.properties:
             group, position = group_of(envelope)
             if group is not None:

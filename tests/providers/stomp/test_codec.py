@@ -149,6 +149,37 @@ def test_rabbitmq_gets_a_relative_expiration_that_is_not_0() -> None:
     assert frame_of(PlainEnvelope(MessageKind.TEXT, QUEUE, "x", expiration=NOW - 5), RabbitMQ).headers["expiration"] == "1"
 
 
+def test_rabbitmq_is_not_told_of_a_life_longer_than_it_takes() -> None:
+    for left, told in ((2**32 - 1, str(2**32 - 1)), (2**32, None), (2**40, None)):
+        envelope = PlainEnvelope(MessageKind.TEXT, QUEUE, expiration=NOW + left)
+        headers = frame_of(envelope, RabbitMQ).read()
+        assert headers.get("expiration") == told
+        assert there_and_back(envelope, RabbitMQ).expiration == NOW + left
+
+
+def test_properties_with_names_that_rabbitmq_does_not_take_travel_in_one_header() -> None:
+    properties: dict[str, Any] = {
+        "a" * 255: Short(1),
+        "a" * 256: Short(2),
+        "ä" * 128: "x\0:\n",
+        "b" * 3000: None,
+        "c" * 300: "text",
+        "JMS_PY_" + "d" * 248: 1.5,
+    }
+    envelope = PlainEnvelope(MessageKind.TEXT, QUEUE, properties=properties)
+    assert max(len(name.encode()) for name in frame_of(envelope, RabbitMQ).read()) == 255
+    assert {name: (java_type(value), value) for name, value in there_and_back(envelope, RabbitMQ).properties.items()} == {
+        name: (java_type(value), value) for name, value in properties.items()
+    }
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[" * 5000])
+def test_long_names_that_cannot_be_read_are_an_error(text: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        _ = received(f"JMS_PY_type:Text\nJMS_PY_long:{text}".encode().replace(b": ", b"\\c "), kind=RabbitMQ).properties
+    assert caught.value.kind is ErrorKind.FORMAT
+
+
 def test_a_delay_on_rabbitmq_goes_through_a_queue_of_its_own() -> None:
     envelope = PlainEnvelope(MessageKind.TEXT, QUEUE, "x", delivery_time=NOW + 12_345)
     start = dialect(RabbitMQ).reroute(envelope, NOW) or ""
