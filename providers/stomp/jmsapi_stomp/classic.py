@@ -114,6 +114,10 @@ class Classic(Dialect):
             return _PREFIXES[address.kind] + self.virtual_name(address.name)
         return _PREFIXES[address.kind] + address.name
 
+    def local_name(self, address: Address) -> str:
+        """Return what the owner of a temporary destination calls it; naming it makes it."""
+        return _PREFIXES[address.kind] + address.name
+
     def virtual_name(self, topic: str) -> str:
         """Return the name of the virtual topic for a topic."""
         return topic if topic.startswith("VirtualTopic.") else f"VirtualTopic.{topic}"
@@ -139,8 +143,8 @@ class Classic(Dialect):
     def send_lines(self, envelope: Envelope, name: str | None, now_ms: int) -> str:
         """Return mode, times and group; the group once more for readers, who are not shown it."""
         lines = "persistent:true\n" if envelope.delivery_mode == PERSISTENT else ""
-        if envelope.timestamp:
-            lines += f"timestamp:{envelope.timestamp}\n"
+        # Without a timestamp the broker sets one of its own: the second header tells readers that there is none.
+        lines += f"timestamp:{envelope.timestamp}\n" if envelope.timestamp else "JMS_PY_time:0\n"
         if envelope.expiration:
             lines += f"expires:{envelope.expiration}\n"
         if envelope.delivery_time > now_ms:
@@ -216,8 +220,9 @@ class Classic(Dialect):
         return headers.get("JMS_PY_group"), headers.get("JMS_PY_gseq")
 
     def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
-        """Return the times, which Classic keeps as they were sent."""
-        return number(headers, "timestamp"), number(headers, "expires"), number(headers, "JMS_PY_due")
+        """Return the times, which Classic keeps as they were sent; a timestamp that was not wanted is the broker's own."""
+        stamped = 0 if headers.get("JMS_PY_time") == "0" else number(headers, "timestamp")
+        return stamped, number(headers, "expires"), number(headers, "JMS_PY_due")
 
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the broker's id."""

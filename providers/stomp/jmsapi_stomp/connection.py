@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -183,18 +182,18 @@ class StompProvider(Lifecycle):
         return future
 
     def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
-        """Make a unique name; the broker makes the destination when it is first used."""
+        """Make a destination with a unique name; it ends with the connection."""
         refused = self._refused()
         if refused is not None:
             return refused
         kind = DestinationKind.TEMPORARY_TOPIC if topic else DestinationKind.TEMPORARY_QUEUE
-        address = Address(kind, f"jmsapi.temp.{uuid.uuid4()}")
         future: Future[Address] = Future()
-        self._loop.post(self._create_temporary, address, future)
+        self._loop.post(self._create_temporary, kind, future)
         return future
 
-    def _create_temporary(self, address: Address, future: Future[Address]) -> None:
+    def _create_temporary(self, kind: DestinationKind, future: Future[Address]) -> None:
         wiring = self._wired()
+        address = Address(kind, self._subscribing.temporary_name())
 
         def made(cause: ProviderError | None) -> None:
             if cause is None:

@@ -7,10 +7,12 @@ processes RabbitMQ has lock queues, Classic its own checks, Artemis over STOMP n
 
 from __future__ import annotations
 
+import uuid
 from itertools import count
 from typing import Final
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
+from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.control import Done
@@ -37,6 +39,7 @@ class Subscribing:
         self._consumers = consumers
         self._links = links
         self._serials = count(1)
+        self._temporaries = count(1)
         consumers.on_gone = self.left
 
     def _key(self, name: str, *, durable: bool) -> Key:
@@ -173,14 +176,39 @@ class Subscribing:
     # temporary destinations
 
     def create_temporary(self, address: Address, done: Done) -> None:
-        """Make a temporary destination; Artemis and Classic make it when it is first used."""
+        """Make a temporary destination; Artemis makes it when it is first used."""
         dialect, link = self._wiring.dialect, self._wiring.link
+        if isinstance(dialect, Classic):
+            run(self._create_on_classic(dialect, address), done)
+            return
         if not isinstance(dialect, RabbitMQ) or address.kind.is_topic:
             done(None)
             return
         # A SEND declares the queue; its message, which is to live for 0 ms, is dropped at once.
         headers = [("destination", f"/queue/{address.name}"), ("expiration", "0"), *TEMPORARY]
         link.confirmed(command_frame("SEND", headers), done)
+
+    def temporary_name(self) -> str:
+        """Return the name of the next temporary destination: on Classic the one that the broker will give it."""
+        wiring = self._wiring
+        session = wiring.link.connected_headers.get("session", "")
+        if isinstance(wiring.dialect, Classic) and session.startswith("ID:"):
+            return f"{session}:{next(self._temporaries)}"
+        return f"jmsapi.temp.{uuid.uuid4()}"
+
+    def _create_on_classic(self, dialect: Classic, address: Address) -> Steps[None]:
+        """Have the broker make the destination, which then lives as long as the connection.
+
+        Classic 6.3.1 makes ``/temp-queue/x`` when a connection first names it, under the name that others know: the
+        session's of CONNECTED, and a number that counts up from 1 (``test_another_connection_answers_to_a_temporary_queue``).
+        With that for x, the owner and the others read one name. The second SUBSCRIBE shows that it is this name.
+        """
+        link = self._wiring.link
+        for name, destination in zip("lr", (dialect.local_name(address), dialect.destination(address)), strict=True):
+            key = f"t{name}{next(self._serials)}"
+            headers = [("id", key), ("destination", destination), ("ack", "client-individual")]
+            yield lambda done, headers=headers: link.request("cannot make a temporary destination", "SUBSCRIBE", headers, done)
+            yield lambda done, key=key: link.request("cannot make a temporary destination", "UNSUBSCRIBE", [("id", key)], done)
 
     def remove_temporary(self, address: Address, done: Done) -> None:
         """Delete a temporary destination: on RabbitMQ its queue; elsewhere it ends when nobody uses it."""
