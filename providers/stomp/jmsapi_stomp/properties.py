@@ -201,7 +201,7 @@ def _read_long_names(text: str | None) -> dict[str, str]:
         found: object = json.loads(text)
     except (ValueError, RecursionError) as cause:
         raise ProviderError(ErrorKind.FORMAT, "the properties with long names are not JSON") from cause
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in cast("dict[str, object]", found).values()):
         raise ProviderError(ErrorKind.FORMAT, "the properties with long names are not texts by name")
     return cast("dict[str, str]", found)
 
