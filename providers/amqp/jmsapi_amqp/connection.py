@@ -96,6 +96,7 @@ class Connection:
         self._close_by = 0.0
         self._next_tick = 0
         self._said_goodbye = False
+        self.answered_goodbye = False
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
 
@@ -220,7 +221,9 @@ class Connection:
         self._report()
         if self.link_lost is not None:
             return self.link_lost, False
-        if not alive or engine.transport_closed(self.transport):
+        # Until the broker has answered, the client id is still taken, and what was delivered is still ours.
+        waits = self._closing is not None and self.opened.done and not self.answered_goodbye
+        if (not alive and not waits) or engine.transport_closed(self.transport):
             return None if self._closing is not None else self._end_of_stream(), False
         if self._closing is not None and now > self._close_by:
             return None, False

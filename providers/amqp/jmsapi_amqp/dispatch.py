@@ -81,6 +81,7 @@ class Dispatch:
 
     def _connection_closed(self, event: Pointer) -> None:
         connection = self._connection
+        connection.answered_goodbye = True
         if connection.closing:
             return
         cause = connection.cause_of(engine.connection_condition(connection.engine_connection), "amqp:connection:forced")
