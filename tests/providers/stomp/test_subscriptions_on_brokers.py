@@ -199,7 +199,7 @@ def test_temporary_destinations_carry_answers(dial: Dial, each_broker: Broker, q
     waiting = asker.consumer(answers, prefetch=5)
     asker.send(queue, "question", reply_to=answers)
     where = helper.receive(helper.consumer(queue))[0].envelope.reply_to
-    assert where.kind is answers.kind
+    assert where == answers
     helper.send(where, "answer")
     (answer,) = asker.receive(waiting)
     assert (answer.envelope.body, answer.envelope.destination) == ("answer", answers)
