@@ -89,6 +89,8 @@ class Classic(Dialect):
             object_message=emulated("bytes for others"),
             plain_message=emulated("an empty text for others"),
             delivery_count_exact=none("only a flag says that a message came before"),
+            redelivered_flag=none("right on queues; what a durable subscription left unacknowledged comes again without a mark"),
+            temporary_owner_only=emulated("checked by this library; an ordinary queue of the same name is another queue"),
             priority_order=none("needs prioritizedMessages in the broker's policy for the queue"),
             receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
             missing_queue_reported=NATIVE,
@@ -178,7 +180,9 @@ class Classic(Dialect):
             watch = None if spec.durable else f"/topic/ActiveMQ.Advisory.Consumer.Queue.{queue.removeprefix('/queue/')}"
             return Plan(queue, selector, shareable=True, registered=True, misses=misses, watch=watch)
         if spec.subscription is not None:
-            return Plan(destination, [("activemq.subscriptionName", spec.subscription), *selector])
+            name = ("activemq.subscriptionName", spec.subscription)
+            # The broker replaces what has another selector. It does not know of what is filtered here, so we replace that.
+            return Plan(destination, [name, *selector], registered=True, replace=[name])
         return Plan(destination, selector, shareable=not spec.address.kind.is_topic)
 
     def shared_queue(self, spec: ConsumerSpec, client_id: str | None) -> str:
