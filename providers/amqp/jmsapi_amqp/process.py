@@ -9,6 +9,7 @@ broker is asked; between processes nothing can be done, which is why the capabil
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +50,9 @@ TEMPORARIES: Final = Temporaries()
 """Those of this process: one is enough, as brokers make names that are unique in the world."""
 
 
+_REMEMBERED_S: Final = 10.0
+
+
 @dataclass(slots=True)
 class _Terms:
     address: Address
@@ -62,6 +66,7 @@ class SharedTerms:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._terms: dict[tuple[object, ...], _Terms] = {}
+        self._left: dict[tuple[object, ...], float] = {}
 
     def enter(self, key: tuple[object, ...], address: Address, selector: str | None) -> bool:
         """Count a member in; False, and nothing done, when it disagrees with those that are there."""
@@ -87,6 +92,15 @@ class SharedTerms:
                 terms.members -= 1
                 if terms.members == 0:
                     del self._terms[key]
+                    now = time.monotonic()
+                    self._left = {one: left for one, left in self._left.items() if now - left < _REMEMBERED_S}
+                    self._left[key] = now
+
+    def quiet_for(self, key: tuple[object, ...]) -> float | None:
+        """Return for how many seconds nobody has been a member; None when that was never, or long ago, or somebody is."""
+        with self._lock:
+            left = None if key in self._terms else self._left.get(key)
+        return None if left is None else time.monotonic() - left
 
 
 SHARED: Final = SharedTerms()

@@ -58,6 +58,16 @@ class Subscriptions:
         """Whether a consumer is on the durable subscription, as far as this process knows."""
         return (name, True) in self._active or SHARED.is_active((*self._owner, name, True))
 
+    def quiet_for(self, spec: ConsumerSpec) -> float | None:
+        """Return for how many seconds a shared non-durable subscription has been without consumers of this process.
+
+        Returns:
+            None when it has some, or had none lately.
+        """
+        if not spec.shared or spec.durable:
+            return None
+        return SHARED.quiet_for((*self._owner, spec.subscription or "", False))
+
     async def attach(
         self, broker: Broker, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source
     ) -> ReceiverLink:

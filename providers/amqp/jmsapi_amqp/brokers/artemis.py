@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import Capabilities, ConsumerSpec, ErrorKind, ProviderError, emulated, none
 from jmsapi_amqp.attach import Source, Target, attach_sender, end_link
 from jmsapi_amqp.brokers.base import Broker
+from jmsapi_amqp.draining import pause
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
     from jmsapi_amqp.links import ReceiverLink, WireSession
 
 __all__ = ["Artemis"]
+
+_GOING_S: Final = 0.3
+"""How long the broker is given to delete a subscription's queue, in seconds."""
 
 
 class Artemis(Broker):
@@ -39,7 +43,13 @@ class Artemis(Broker):
         """Attach; when the address is only of the other kind so far, make it one of both.
 
         A sender's attach adds its kind to an address, a receiver's does not (2.56.0).
+
+        The queue of a shared non-durable subscription goes a while after the answer to its last consumer's close. Who comes
+        before that gets a queue that goes with all that is sent to it or, with another topic or selector, loses the connection.
         """
+        quiet = self.subscriptions.quiet_for(spec)
+        if quiet is not None and quiet < _GOING_S:
+            await pause(connection, _GOING_S - quiet)
         try:
             return await super().attach_consumer(connection, session, spec, source, asked)
         except ProviderError as error:
