@@ -192,17 +192,13 @@ class StompProvider(Lifecycle):
         return future
 
     def _create_temporary(self, kind: DestinationKind, future: Future[Address]) -> None:
-        wiring = self._wired()
-        address = Address(kind, self._subscribing.temporary_name())
-
-        def made(cause: ProviderError | None) -> None:
-            if cause is None:
-                wiring.temporary.add(address)
-                resolve(future, address)
+        def made(answer: Address | ProviderError) -> None:
+            if isinstance(answer, ProviderError):
+                fail(future, answer)
             else:
-                fail(future, cause)
+                resolve(future, answer)
 
-        self._subscribing.create_temporary(address, made)
+        self._subscribing.create_temporary(kind, made)
 
     def remove(self, session: Handle, what: Address | str) -> Future[None]:
         """Remove a temporary destination or end a durable subscription."""

@@ -8,6 +8,8 @@ processes RabbitMQ has lock queues, Classic its own checks, Artemis over STOMP n
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -29,6 +31,7 @@ __all__ = ["Subscribing"]
 
 _SIDE_TOPIC: Final = "/topic/jmsapi.unsub"
 _GRACE_MS: Final = 50
+_LOOKS: Final = 100
 
 
 class Subscribing:
@@ -40,6 +43,7 @@ class Subscribing:
         self._links = links
         self._serials = count(1)
         self._temporaries = count(1)
+        self._connection_id = ""
         consumers.on_gone = self.left
 
     def _key(self, name: str, *, durable: bool) -> Key:
@@ -176,40 +180,60 @@ class Subscribing:
 
     # temporary destinations
 
-    def create_temporary(self, address: Address, done: Done) -> None:
-        """Make a temporary destination; Artemis makes it when it is first used."""
+    def create_temporary(self, kind: DestinationKind, done: Callable[[Address | ProviderError], object]) -> None:
+        """Make a temporary destination and tell its address; Artemis makes it when it is first used."""
+        made: list[Address] = []
+        run(self._create_temporary(kind, made), lambda cause: done(cause or made[0]))
+
+    def _create_temporary(self, kind: DestinationKind, made: list[Address]) -> Steps[None]:
         dialect, link = self._wiring.dialect, self._wiring.link
         if isinstance(dialect, Classic):
-            run(self._create_on_classic(dialect, address), done)
-            return
-        if not isinstance(dialect, RabbitMQ) or address.kind.is_topic:
-            done(None)
-            return
-        # A SEND declares the queue; its message, which is to live for 0 ms, is dropped at once.
-        headers = [("destination", f"/queue/{address.name}"), ("expiration", "0"), *TEMPORARY]
-        link.confirmed(command_frame("SEND", headers), done)
+            if not self._connection_id:
+                self._connection_id = yield from self._own_id()
+            address = Address(kind, f"{self._connection_id}:{next(self._temporaries)}")
+            yield from self._create_on_classic(dialect, address)
+        else:
+            address = Address(kind, f"jmsapi.temp.{uuid.uuid4()}")
+            if isinstance(dialect, RabbitMQ) and not kind.is_topic:
+                # A SEND declares the queue; its message, which is to live for 0 ms, is dropped at once.
+                headers = [("destination", f"/queue/{address.name}"), ("expiration", "0"), *TEMPORARY]
+                yield lambda done: link.confirmed(command_frame("SEND", headers), done)
+        self._wiring.temporary.add(address)
+        made.append(address)
 
-    def temporary_name(self) -> str:
-        """Return the name of the next temporary destination: on Classic the one that the broker will give it."""
-        wiring = self._wiring
-        session = wiring.link.connected_headers.get("session", "")
-        if isinstance(wiring.dialect, Classic) and session.startswith("ID:"):
-            return f"{session}:{next(self._temporaries)}"
-        return f"jmsapi.temp.{uuid.uuid4()}"
+    def _own_id(self) -> Steps[str]:
+        """Return the id the broker gave the connection: CONNECTED has it if there is no client id, else own messages do."""
+        link = self._wiring.link
+        if self._wiring.client_id is None:
+            return link.connected_headers.get("session", "")
+        topic = f"/topic/jmsapi.self.{uuid.uuid4()}"
+        consumer = self._side_consumer(Plan(topic))
+        yield lambda done: self._consumers.subscribe(consumer, done)
+        yield lambda done: link.confirmed(command_frame("SEND", [("destination", topic)]), done)
+        for _ in range(_LOOKS):
+            if consumer.unsettled:
+                break
+            yield self._grace
+        ids = [envelope.message_id for envelope in consumer.unsettled.values()]
+        yield lambda done: self._consumers.release(consumer, done)
+        if not ids or not ids[0]:
+            raise ProviderError(ErrorKind.TIMEOUT, "cannot make a temporary destination: the broker did not say who we are")
+        return ids[0].rsplit(":", 3)[0]
 
     def _create_on_classic(self, dialect: Classic, address: Address) -> Steps[None]:
         """Have the broker make the destination, which then lives as long as the connection.
 
         Classic 6.3.1 makes ``/temp-queue/x`` when a connection first names it, under the name that others know: the
-        session's of CONNECTED, and a number that counts up from 1 (``test_temporary_destinations_carry_answers``).
+        connection's id and a number that counts up from 1 (``test_temporary_destinations_carry_answers``).
         With that for x, the owner and the others read one name. The second SUBSCRIBE shows that it is this name.
         """
         link = self._wiring.link
         for name, destination in zip("lr", (dialect.local_name(address), dialect.destination(address)), strict=True):
             key = f"t{name}{next(self._serials)}"
             headers = [("id", key), ("destination", destination), ("ack", "client-individual")]
-            yield lambda done, headers=headers: link.request("cannot make a temporary destination", "SUBSCRIBE", headers, done)
-            yield lambda done, key=key: link.request("cannot make a temporary destination", "UNSUBSCRIBE", [("id", key)], done)
+            asked = "cannot make a temporary destination"
+            yield partial(link.request, asked, "SUBSCRIBE", headers)
+            yield partial(link.request, asked, "UNSUBSCRIBE", [("id", key)])
 
     def remove_temporary(self, address: Address, done: Done) -> None:
         """Delete a temporary destination: on RabbitMQ its queue; elsewhere it ends when nobody uses it."""
