@@ -32,7 +32,9 @@ class Artemis(Broker):
             version=self.version,
             no_local=none("kept by the client: the broker's own filter hides messages of STOMP senders"),
             temporary_owner_only=emulated("the client lets only its own connection consume"),
-            redelivered_flag=emulated("the broker does not count a delivery whose link was lost"),
+            redelivered_flag=none("right after an orderly end; the broker does not count every delivery whose link was lost"),
+            shared_subscription=emulated("within this process its name rests for a moment when it has ended"),
+            shared_durable_subscription=emulated("that its name is an unshared one's is known within this process only"),
             xa=none("AMQP 1.0 has no XA"),
             rollback_returns=True,
         )
