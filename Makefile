@@ -16,6 +16,8 @@ OTHER_PYTHONS := .ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.ve
 # Most tests wait for a broker, so more workers than processors; they share the brokers.
 WORKERS ?= --numprocesses 4 --dist loadgroup
 ARGS ?=
+# Workers must collect the same tests under the same names, and some names show a set.
+export PYTHONHASHSEED := 0
 URL ?= inproc://conformance
 
 help: ## Show this list
