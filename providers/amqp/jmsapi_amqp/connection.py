@@ -203,8 +203,9 @@ class Connection:
     def _work(self, deadline: float) -> tuple[ProviderError | None, bool]:
         """Do what was asked for and write; return why the link is lost, and whether to go on."""
         requests = self._requests
+        asked = len(requests)  # counted first: a request to close must not overtake what was said before it
         self.settling.begin()
-        for _ in range(len(requests)):
+        for _ in range(asked):
             call, arguments = requests.popleft()
             call(*arguments)
         self._dispatch.events()
