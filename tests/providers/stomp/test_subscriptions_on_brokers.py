@@ -49,6 +49,22 @@ def test_a_durable_subscription_keeps_what_comes_while_nobody_listens(
     line.provider.remove(line.session(), "news").result(10)
 
 
+def test_an_expired_message_does_not_hold_up_a_durable_subscription(
+    dial: Dial, each_broker: Broker, topic: Address, client: str
+) -> None:
+    line = dial(each_broker, client_id=client)
+    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
+    expires = int(time.time() * 1000) + 200
+    line.send(topic, "expiring", expiration=expires, delivery_mode=2)
+    line.send(topic, "lasting", delivery_mode=2)
+    while time.time() * 1000 <= expires + 50:
+        time.sleep(0.01)
+    again = line.consumer(topic, subscription="news", durable=True, prefetch=10, deferred_acks=True)
+    assert bodies(line.receive(again)) == ["lasting"]
+    line.provider.release(again).result(10)
+    line.provider.remove(line.session(), "news").result(10)
+
+
 def test_an_unsubscribed_subscription_keeps_nothing(dial: Dial, each_broker: Broker, topic: Address, client: str) -> None:
     line = dial(each_broker, client_id=client)
     line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
