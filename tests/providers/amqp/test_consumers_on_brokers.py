@@ -196,6 +196,19 @@ def test_another_connection_with_other_terms_is_refused_and_lives(
         line.provider.remove(line.session(), spec["subscription"]).result(10)
 
 
+def test_the_name_of_a_shared_subscription_that_has_ended_is_free_at_once(
+    sharing_broker: Broker, dial: Dial, topic: Address
+) -> None:
+    spec = {"subscription": f"s.{topic.name}", "shared": True}
+    line = dial(sharing_broker)
+    for number in range(4):
+        address = Address(DestinationKind.TOPIC, f"{topic.name}.{number % 2}")
+        consumer = line.consumer(address, **spec)
+        line.send(address, str(number))
+        assert [delivery.envelope.body for delivery in line.receive(consumer)] == [str(number)]
+        line.provider.release(consumer).result(10)
+
+
 # ---------------------------------------------------------------- temporary
 
 
