@@ -148,7 +148,8 @@ def test_a_header_field_may_be_used(session: Session, other_session: Session, qu
 @requirement("3.8.1.1-19")
 @needs("topic_selector")
 def test_the_timestamp_may_be_used(session: Session, other_session: Session, topic: Topic) -> None:
-    limit = time.time_ns() // 1_000_000 + 100
+    # Far enough for two consumers to be made before it, also on a busy machine.
+    limit = time.time_ns() // 1_000_000 + 2000
     before = session.create_consumer(topic, f"JMSTimestamp < {limit}")
     after = session.create_consumer(topic, f"JMSTimestamp >= {limit}")
     send_texts(other_session, topic, "before")
