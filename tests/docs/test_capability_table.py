@@ -7,9 +7,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from jmsapi.spi import Capabilities
+from jmsapi_conformance.brokers import Broker
 
 _spec = importlib.util.spec_from_file_location("capability_table", Path(__file__).with_name("capability_table.py"))
 assert _spec is not None
@@ -25,22 +24,8 @@ def test_every_capability_has_a_row() -> None:
     assert len(fields(Capabilities)) > len(known)
 
 
-@pytest.mark.broker
-def test_the_tables_say_what_the_brokers_answer(
-    amqp_artemis_url: str,
-    amqp_classic_url: str,
-    amqp_rabbitmq_url: str,
-    stomp_artemis_url: str,
-    stomp_classic_url: str,
-    stomp_rabbitmq_url: str,
-) -> None:
-    urls = {
-        ("artemis", "amqp"): amqp_artemis_url,
-        ("classic", "amqp"): amqp_classic_url,
-        ("rabbitmq", "amqp"): amqp_rabbitmq_url,
-        ("artemis", "stomp"): stomp_artemis_url,
-        ("classic", "stomp"): stomp_classic_url,
-        ("rabbitmq", "stomp"): stomp_rabbitmq_url,
-    }
+def test_the_tables_say_what_the_brokers_answer(artemis: Broker, classic: Broker, rabbitmq: Broker) -> None:
+    brokers = {"artemis": artemis, "classic": classic, "rabbitmq": rabbitmq}
+    urls = {(kind, wire): broker.url(wire) for kind, broker in brokers.items() for wire in capability_table.WIRES}
     for path, text in capability_table.pages(urls).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: python tests/docs/capability_table.py"
