@@ -181,7 +181,12 @@ class Crossing:
     def _bodies(self) -> None:
         for label, (kind, body) in BODIES.items():
             sample = {"kind": kind, "body": body, "properties": {"label": ["string", label]}}
-            self.outcomes[label] = _body(sample, self._try(sample))
+            message = self._try(sample)
+            self.outcomes[label] = _body(sample, message)
+            if message is None:
+                # The broker may be about to end the connection that it could not give the message to.
+                self._end()
+                self._begin()
 
     def _fields(self) -> None:
         properties = {NAMED[name]: pair for name, pair in PROPERTIES.items()}
@@ -346,8 +351,8 @@ def test_what_arrives_is_what_was_sent_but_for_the_listed_deviations(
     wrong = {
         aspect: f"{outcome!r} instead of {wanted!r}"
         for aspect, wanted in expected(_name(route), found).items()
-        # Two clocks may agree.
-        if (outcome := found[aspect]) != wanted and (outcome, wanted) != (KEPT, "close")
+        # Two clocks may agree; and a broker that ends the connection may do so a moment after we looked.
+        if (outcome := found[aspect]) != wanted and (outcome, wanted) not in ((KEPT, "close"), ("lost", "breaks"))
     }
     assert not wrong, "\n".join(crossing.notes)
 

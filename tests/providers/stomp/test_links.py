@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -32,14 +33,14 @@ def refused(call: Callable[[], Any]) -> ProviderError:
 
 
 def test_connect_says_who_we_are_and_nothing_is_escaped_in_it(dial: Dial, peer: Peer) -> None:
-    said: list[dict[str, str]] = []
+    said: SimpleQueue[dict[str, str]] = SimpleQueue()
 
     def script(connection: Any) -> None:
-        said.append(connection.welcome())
+        said.put(connection.welcome())
         connection.serve()
 
     dial(peer(script).url, user="us:er", password="p:w\\d", client_id="me", broker="artemis")
-    assert said[0] | {"heart-beat": ""} == {
+    assert said.get(timeout=5) | {"heart-beat": ""} == {
         "accept-version": "1.2",
         "host": "/",
         "login": "us:er",
@@ -50,14 +51,14 @@ def test_connect_says_who_we_are_and_nothing_is_escaped_in_it(dial: Dial, peer: 
 
 
 def test_a_backslash_is_doubled_where_the_broker_undoes_escapes_in_connect(dial: Dial, peer: Peer) -> None:
-    said: list[dict[str, str]] = []
+    said: SimpleQueue[dict[str, str]] = SimpleQueue()
 
     def script(connection: Any) -> None:
-        said.append(connection.welcome(RABBIT))
+        said.put(connection.welcome(RABBIT))
         connection.serve()
 
     dial(peer(script).url, user="u", password="p\\d", broker="rabbitmq")
-    assert said[0]["passcode"] == "p\\\\d"
+    assert said.get(timeout=5)["passcode"] == "p\\\\d"
 
 
 @pytest.mark.parametrize("field", ["user", "password", "client_id", "vhost"])
