@@ -245,7 +245,8 @@ class SessionImpl(Creators):
         except JMSException:
             # The outcome is not known. Neither settle nor hand out again: what was not committed comes from the broker.
             with self.lock:
-                self.ledger.committed()
+                plan = self.ledger.committed()
+            self.carry_out(plan)
             raise
         with self.lock:
             plan = self.ledger.committed()
