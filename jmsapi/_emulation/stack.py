@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jmsapi._emulation.buffering import TX, BufferedTransaction
 from jmsapi._emulation.checked import Checked
 from jmsapi._emulation.filtering import Filtering
 from jmsapi.spi import Clock, Provider
@@ -22,6 +23,8 @@ def build(provider: Provider, options: ProviderOptions, clock: Clock) -> Provide
         options: What the application asked for.
         clock: Time.
     """
+    if TX in options.emulate:
+        provider = BufferedTransaction(provider, options)
     if options.scheme != "inproc":
         # The in-process broker evaluates selectors and no-local with the engine itself.
         provider = Filtering(provider, options, clock)

@@ -119,7 +119,7 @@ class Rabbit(Broker):
             provider="amqp",
             broker=self.product,
             version=self.version,
-            transactions=none("RabbitMQ 4 has no AMQP 1.0 transactions"),
+            transactions=none("RabbitMQ 4 has no AMQP 1.0 transactions", emulate="tx"),
             transactions_atomic=none("RabbitMQ 4 has no AMQP 1.0 transactions"),
             queue_selector=none("RabbitMQ 4 ignores selectors", emulate="queue-selector"),
             topic_selector=none("RabbitMQ 4 ignores selectors; the client selects"),
