@@ -28,10 +28,11 @@ from jmsapi_amqp.brokers import Broker, choose
 from jmsapi_amqp.dispatch import Dispatch
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import Cause, from_end, from_os_error, to_error
+from jmsapi_amqp.goodbye import Goodbye
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.opening import prepare
 from jmsapi_amqp.settling import Settling
-from jmsapi_amqp.tasks import Promise, run, spawn
+from jmsapi_amqp.tasks import Promise, run
 from jmsapi_amqp.wire import Wire
 
 if TYPE_CHECKING:
@@ -86,17 +87,14 @@ class Connection:
         self._requests: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self.settling = Settling(self)
         self._asleep = False
-        self._ended = False
+        self.ended = False
         self._late = threading.RLock()
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._wake_out.setblocking(False)
         self._thread = threading.Thread(target=self._main, name=self.name, daemon=True)
-        self._closing: Future[None] | None = None
-        self._close_by = 0.0
+        self.goodbye = Goodbye(self)
         self._next_tick = 0
-        self._said_goodbye = False
-        self.answered_goodbye = False
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
 
@@ -110,7 +108,7 @@ class Connection:
     def submit(self, call: Callable[..., None], *arguments: object) -> None:
         """Have ``call`` run on the I/O thread; when that has ended, here, where it finds nothing left to act on."""
         self._requests.append((call, arguments))
-        if self._ended:
+        if self.ended:
             self._refuse_requests()
         else:
             self.wake()
@@ -222,11 +220,9 @@ class Connection:
         self._report()
         if self.link_lost is not None:
             return self.link_lost, False
-        # Until the broker has answered, the client id is still taken, and what was delivered is still ours.
-        waits = self._closing is not None and self.opened.done and not self.answered_goodbye
-        if (not alive and not waits) or engine.transport_closed(self.transport):
-            return None if self._closing is not None else self._end_of_stream(), False
-        if self._closing is not None and now > self._close_by:
+        if (not alive and not self.goodbye.waits) or engine.transport_closed(self.transport):
+            return None if self.goodbye.asked else self._end_of_stream(), False
+        if self.goodbye.asked and now > self.goodbye.by:
             return None, False
         if not self.opened.done and now > deadline:
             text = f"open a connection to {self.wire.where}: no answer in {self.options.connect_timeout_ms} ms"
@@ -245,7 +241,7 @@ class Connection:
         self._report()
         if self.link_lost is not None:
             return self.link_lost, False
-        return None if self._closing is not None else self._end_of_stream(), False
+        return None if self.goodbye.asked else self._end_of_stream(), False
 
     def _timeout(self, next_tick: int, deadline: float) -> float | None:
         """Return the longest sleep in seconds; None for ever."""
@@ -255,8 +251,8 @@ class Connection:
             waits.append(next_tick / 1000 - now)
         if not self.opened.done:
             waits.append(deadline - now)
-        if self._closing is not None:
-            waits.append(self._close_by - now)
+        if self.goodbye.asked:
+            waits.append(self.goodbye.by - now)
         return max(0.0, min(waits) + 0.001) if waits else None
 
     def _end_of_stream(self) -> ProviderError:
@@ -303,7 +299,7 @@ class Connection:
         self.sessions.clear()
         self.incoming.clear()
         self.filled.clear()
-        self._ended = True
+        self.ended = True
         self.book.ended(self)
         self._refuse_requests()
         self.wire.close()
@@ -313,14 +309,13 @@ class Connection:
         engine.connection_release(self.engine_connection)
         engine.decref(self.transport)
         engine.free_collector(self.collector)
-        if lost is not None and was_open and self._closing is None:
+        if lost is not None and was_open and not self.goodbye.asked:
             self.events.on_lost(lost)
         self._wake_in.close()
         self._wake_out.close()
         if self._open_future is not None and not self._open_future.done():
             self._open_future.set_exception(cause)
-        if self._closing is not None:
-            self._closing.set_result(None)
+        self.goodbye.done()
 
     def _refuse_requests(self) -> None:
         """Run what was asked for too late: each request sees that the link is gone, and is answered so."""
@@ -341,35 +336,10 @@ class Connection:
 
     def close(self, future: Future[None]) -> None:
         """Write out what was sent, then close in order."""
-        if self._ended:
+        if self.ended:
             future.set_result(None)
             return
-        self._closing = future
-        self._close_by = time.monotonic() + self.options.close_timeout_ms / 1000
-        self.drain_then_close()
-
-    def drain_then_close(self) -> None:
-        """Close as soon as no send waits for an answer any more, or the time for closing is up."""
-        if self._closing is None:
-            return
-        if any(isinstance(link, SenderLink) and (link.waiting or link.unanswered) for link in self.links.values()):
-            return
-        if not self._said_goodbye:
-            self._said_goodbye = True
-            spawn(self._goodbye())
-
-    async def _goodbye(self) -> None:
-        try:
-            if self.opened.done:
-                await self.book.closing(self)
-        finally:
-            if not self._ended:
-                engine.connection_close(self.engine_connection)
-
-    @property
-    def closing(self) -> bool:
-        """Whether an orderly close has begun."""
-        return self._closing is not None
+        self.goodbye.ask(future)
 
     def cause_of(self, condition: Pointer, otherwise: str) -> Cause:
         """Return what a condition of the engine says."""

@@ -64,8 +64,8 @@ class Dispatch:
         while connection.garbage:
             free, pointer = connection.garbage.pop(0)
             free(pointer)
-        if answered and connection.closing:
-            connection.drain_then_close()
+        if answered and connection.goodbye.asked:
+            connection.goodbye.go_on()
 
     def _connection_opened(self, event: Pointer) -> None:
         connection = self._connection
@@ -81,8 +81,8 @@ class Dispatch:
 
     def _connection_closed(self, event: Pointer) -> None:
         connection = self._connection
-        connection.answered_goodbye = True
-        if connection.closing:
+        connection.goodbye.answered = True
+        if connection.goodbye.asked:
             return
         cause = connection.cause_of(engine.connection_condition(connection.engine_connection), "amqp:connection:forced")
         engine.connection_close(connection.engine_connection)
