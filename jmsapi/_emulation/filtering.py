@@ -35,7 +35,7 @@ from jmsapi.spi import (
     failed,
 )
 from jmsapi_selector import Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, Dialect, plan
+from jmsapi_selector.planner import DIALECTS, Action, Dialect, covers, plan
 
 if TYPE_CHECKING:
     from jmsapi.spi import Clock
@@ -116,6 +116,9 @@ class Filtering(Forwarding):
             compiled = compile_selector(spec.selector)
             droppable = spec.address.kind.is_topic or spec.browse
             action, pushed, recheck, caveats, why = self._planned(compiled, droppable)
+            if spec.durable and pushed != spec.selector and self._dialect is not None and covers(compiled, self._dialect):
+                # The text that other clients of the subscription send too: with any other the broker would make it anew.
+                pushed, recheck = spec.selector, True
             if action is Action.LOCAL or recheck:
                 selector = compiled
             if not droppable and (action is Action.LOCAL or (caveats and self._sift)):

@@ -13,6 +13,7 @@ Spec: 3.8.1-1, 3.8.1-2.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -22,11 +23,11 @@ from jmsapi_selector._rewriting import Leaves
 from jmsapi_selector._vocabulary import Unanswerable
 from jmsapi_selector.dialects import DIALECTS, FAULTS, Dialect, Fault
 from jmsapi_selector.lexer import NUMBER, tokenize
-from jmsapi_selector.nodes import And, Boolean, Identifier, Node, Not, Or, fold
+from jmsapi_selector.nodes import And, Boolean, Comparison, Identifier, Node, Not, Number, Or, fold
 from jmsapi_selector.selector import Selector
 from jmsapi_selector.text import to_text
 
-__all__ = ["DIALECTS", "Action", "DestinationKind", "Dialect", "Fault", "Plan", "plan"]
+__all__ = ["DIALECTS", "Action", "DestinationKind", "Dialect", "Fault", "Plan", "covers", "plan"]
 
 DestinationKind = Literal["queue", "topic"]
 _PLAIN_NUMBER: Final = re.compile(
@@ -38,6 +39,8 @@ _PLAIN_NUMBER: Final = re.compile(
 )
 """The literals that Artemis and Classic read as Java does."""
 _TRANSLATED: Final = re.compile(r"'(?:NON_)?PERSISTENT'")
+_ADDING: Final = frozenset({"unlike-unequal", "unlike-not-like", "nan", "two-nulls", "selector-cache"})
+"""The faults that only make TRUE what the standard does not, where TRUE matters."""
 
 
 class Action(Enum):
@@ -102,6 +105,54 @@ def plan(selector: Selector, dialect: str | Dialect, destination: DestinationKin
     except Unanswerable as reason:
         return Plan(Action.LOCAL, None, (FAULTS[reason.fault],))
     return planner.decide(selector, tree)
+
+
+def covers(selector: Selector, dialect: str | Dialect) -> bool:
+    """Whether a broker, given the text as it stands, lets through at least what the standard selects.
+
+    Then a durable subscription can carry the text that every other client would give it, and what is too much is dropped
+    here: brokers compare texts, and make a subscription anew whose text has changed.
+
+    Args:
+        selector: The compiled selector.
+        dialect: One of DIALECTS, or its name.
+    Returns:
+        False also when that is not certain.
+    Raises:
+        KeyError: No such dialect.
+    """
+    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
+    if selector.is_empty or not (spoken.evaluates and spoken.typed):
+        return spoken.evaluates and spoken.typed
+    text = selector.text
+    translated = spoken.translates_literals and _TRANSLATED.search(text) is not None
+    if translated or _faults_of_text(selector) or len(text.encode("utf-8", "surrogatepass")) > spoken.longest:
+        return False
+    return _covered(selector.tree, True, spoken)
+
+
+def _covered(node: Node, positive: bool, dialect: Dialect) -> bool:
+    """Whether the broker says TRUE (positive) or FALSE (not positive) of a condition whenever the standard does."""
+    if isinstance(node, Not):
+        return _covered(node.operand, not positive, dialect)
+    if isinstance(node, And | Or):
+        return all(_covered(operand, positive, dialect) for operand in node.operands)
+    leaves = Leaves(dialect)
+    try:
+        answer = leaves.rewrite(node, positive)
+    except Unanswerable:
+        return False
+    noted = set(leaves.noted)
+    if dialect.bracketed and leaves.compares:
+        noted.add("selector-cache")
+    if positive and isinstance(node, Comparison) and node.operator in {"<", "<=", ">", "<>"} and _plain_zero(node.right):
+        # -0.0 stands before 0.0, so it is below, or unequal to, a zero without a sign: too much, never too little.
+        noted.discard("negative-zero")
+    return not answer.caveats and noted <= (_ADDING if positive else frozenset())
+
+
+def _plain_zero(node: Node) -> bool:
+    return isinstance(node, Number) and node.value == 0 and math.copysign(1.0, node.value) > 0
 
 
 class _Planner:

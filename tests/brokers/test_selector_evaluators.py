@@ -21,7 +21,7 @@ import pytest
 
 from jmsapi.values import Byte, Float, Long, Short, Value
 from jmsapi_selector import InvalidSelector, Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, plan
+from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, covers, plan
 
 _ROOT: Final = Path(__file__).parents[2]
 _EVALUATORS: Final = {
@@ -169,6 +169,24 @@ def test_without_the_planner_the_same_brokers_answer_otherwise(evaluators: Modul
     questions = list(_random_questions(dialect, "queue", seed=20))
     answers = evaluators.evaluate(_EVALUATORS[dialect], [(one.selector.text, one.message) for one in questions])
     assert len(_wrong(questions, answers)) > 100
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("dialect", ["amqp-artemis", "amqp-classic"])
+def test_where_a_text_is_said_to_cover_the_standard_the_broker_keeps_nothing_back(evaluators: ModuleType, dialect: str) -> None:
+    """A durable subscription carries the text as it stands then."""
+    questions = [
+        one
+        for seed in range(20, 26)
+        for one in [*_random_questions(dialect, "topic", seed), *_case_questions(dialect, "topic")]
+        if covers(one.selector, dialect)
+    ]
+    answers = evaluators.evaluate(_EVALUATORS[dialect], [(one.selector.text, one.seen) for one in questions])
+    asked = list(zip(questions, answers, strict=True))
+    assert len(questions) > 1000
+    assert sum(one.plan.action is Action.REWRITE for one in questions) > 100
+    assert [(one.selector.text, one.message) for one, answer in asked if one.right == "T" and answer != "T"][:5] == []
+    assert any(one.right == "F" and answer == "T" for one, answer in asked), "nothing to check again"
 
 
 @pytest.mark.broker

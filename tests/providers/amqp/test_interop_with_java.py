@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import jmsapi
 from jmsapi.spi import Address, DestinationKind, MessageKind
 from jmsapi.values import Byte, Char, Float, Long, Short, Value
 from jmsapi_conformance.brokers import Broker
@@ -219,3 +220,37 @@ def test_a_durable_subscription_made_by_us_is_used_by_java_and_the_reverse(
     assert peer.ask("unsubscribe", "s") == ["done"]
     peer.close()
     cells.setdefault(f"both ways, {java_broker.kind}", set()).add("durable subscription")
+
+
+@pytest.mark.parametrize("selector", ["color = 'red'", "n > 1 AND color <> 'red'"])
+def test_a_durable_subscription_with_a_selector_is_used_by_both_and_not_made_anew(
+    java_broker: Broker, classes: str, dial: Dial, topic: Address, cells: Cells, selector: str
+) -> None:
+    """The brokers compare the texts. The second is one whose answer they get wrong: NaN is greater than 1 to them."""
+    client_id = f"interop.{topic.name}"
+    color = "red" if selector.startswith("color") else "blue"
+    sender = dial(java_broker)
+
+    def send(body: str, n: Value, color: str) -> None:
+        sender.send(topic, body, properties={"n": n, "color": color})
+
+    factory = jmsapi.connection_factory(java_broker.url("amqp"), client_id=client_id)
+    with factory.create_context() as context:
+        context.create_durable_consumer(context.create_topic(topic.name), "s", selector).close()
+    send("not for anybody", 0, "green")
+    send("for Java", 2, color)
+    peer = Peer(classes, java_broker, client_id)
+    kind, body, *_ = peer.ask("durable", topic.name, "s", "take", selector)
+    assert (kind, body) == ("TEXT", "String:for Java")
+    peer.close()
+    send("no number", float("nan"), "green")
+    send("for us", 2, color)
+    with factory.create_context() as context:
+        consumer = context.create_durable_consumer(context.create_topic(topic.name), "s", selector)
+        message = consumer.receive(8000)
+        assert message is not None
+        assert message.get_body(str) == "for us"
+        assert consumer.receive_no_wait() is None
+        consumer.close()
+        context.unsubscribe("s")
+    cells.setdefault(f"both ways, {java_broker.kind}", set()).add("durable subscription with a selector")

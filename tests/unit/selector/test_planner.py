@@ -6,7 +6,7 @@ import pytest
 
 from jmsapi_selector import compile_selector
 from jmsapi_selector.dialects import DIALECTS, FAULTS
-from jmsapi_selector.planner import Action, DestinationKind, Plan, plan
+from jmsapi_selector.planner import Action, DestinationKind, Plan, covers, plan
 from jmsapi_stomp.properties import pushable_name
 
 from .texts import Texts
@@ -245,3 +245,60 @@ def test_what_is_pushed_or_rewritten_is_a_selector_itself() -> None:
                 bare = made.text.removeprefix("convert_string_expressions:").replace("AMQ", "JMS").replace("1e999", "1e308")
                 bare = bare.replace("JMSDurable", "JMSDeliveryMode")
                 assert compile_selector(bare), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "color = 'red'",
+        "n > 5",
+        "n > 0 AND m <= 0 AND k <> 0",
+        "n <> 5 OR t NOT LIKE 'x%'",
+        "n NOT BETWEEN 1 AND 5",
+        "JMSType = p",
+        "NOT (color IS NULL)",
+        "NOT (NOT (n > 5))",
+        "a IN ('x', 'y') AND n < 2.5",
+    ],
+)
+def test_a_text_of_which_a_broker_makes_too_much_covers_the_standard(text: str) -> None:
+    assert covers(compile_selector(text), "amqp-artemis")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n = 0",
+        "n >= 0",
+        "n <= -0.0",
+        "n BETWEEN 0 AND 5",
+        "NOT (n > 5)",
+        "NOT (n <> 5)",
+        "NOT (a IN ('x'))",
+        "NOT a = 1",
+        "5 = n",
+        "n + 1 = 2",
+        "n <= 7 / 2",
+        "n = m",
+        "n = 34f",
+        "JMSPriority > 4",
+        "JMSDeliveryMode = 'PERSISTENT'",
+        "color = 'PERSISTENT'",
+        "a LIKE 'x€%' ESCAPE '€'",
+    ],
+)
+def test_a_text_of_which_a_broker_makes_too_little_does_not_cover_the_standard(text: str) -> None:
+    assert not covers(compile_selector(text), DIALECTS["amqp-artemis"])
+
+
+def test_a_text_that_a_converting_client_may_have_used_before_covers_it_where_true_matters_only() -> None:
+    assert covers(compile_selector("n = 5"), "amqp-classic")
+    assert not covers(compile_selector("NOT (n = 5)"), "amqp-classic")
+    assert covers(compile_selector("NOT (n = 5)"), "amqp-artemis")
+
+
+@pytest.mark.parametrize("dialect", ["amqp-rabbitmq", "stomp-artemis", "stomp-classic", "stomp-rabbitmq"])
+def test_without_selectors_or_types_nothing_is_covered(dialect: str) -> None:
+    assert not covers(compile_selector("color = 'red'"), dialect)
+    assert not covers(compile_selector(" "), dialect)

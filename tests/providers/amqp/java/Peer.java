@@ -56,7 +56,10 @@ public class Peer {
                 return message == null ? "nothing" : tell(message);
             }
             case "durable": {
-                MessageConsumer consumer = session.createDurableConsumer(session.createTopic(c[1]), c[2]);
+                Topic topic = session.createTopic(c[1]);
+                MessageConsumer consumer = c.length > 4
+                    ? session.createDurableConsumer(topic, c[2], c[4], false)
+                    : session.createDurableConsumer(topic, c[2]);
                 Message message = c[3].equals("make") ? null : consumer.receive(8000);
                 consumer.close();
                 return message == null ? "nothing" : tell(message);
