@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_INSTALL = "jmsapi-conformance needs pytest and rich, which are not installed: pip install 'jmsapi[conformance]'"
+_INSTALL = "jmsapi-conformance needs pytest, pytest-xdist and rich: one is not installed: pip install 'jmsapi[conformance]'"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         import pytest  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+        import_module("xdist")
         from rich.console import Console
     except ImportError:
         print(_INSTALL, file=sys.stderr)
@@ -49,9 +52,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("urls", nargs="+", metavar="URL", help="backend, such as inproc://x or amqp://user:password@host")
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
+    parser.add_argument("-n", "--workers", type=_positive, metavar="N", help="processes that run tests at once (4; with -k 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the certificates to a file")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tracebacks of failures")
     return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
 
 
 def _ids_parser() -> argparse.ArgumentParser:
@@ -73,7 +84,7 @@ def _certify(options: argparse.Namespace, console: Console) -> int:
     certificates: list[Certificate] = []
     for url in options.urls:
         try:
-            certificate = _run_with_progress(url, options.keyword, console)
+            certificate = _run_with_progress(url, options.keyword, options.workers or (1 if options.keyword else 4), console)
         except (JMSError, SuiteError) as error:
             print(f"jmsapi-conformance: {error}", file=sys.stderr)
             return 2
@@ -84,7 +95,7 @@ def _certify(options: argparse.Namespace, console: Console) -> int:
     return 1 if any(certificate.failures() for certificate in certificates) else 0
 
 
-def _run_with_progress(url: str, keyword: str | None, console: Console) -> Certificate:
+def _run_with_progress(url: str, keyword: str | None, workers: int, console: Console) -> Certificate:
     from rich.progress import MofNCompleteColumn, Progress
 
     from jmsapi_conformance.certificate import TestResult
@@ -98,7 +109,7 @@ def _run_with_progress(url: str, keyword: str | None, console: Console) -> Certi
             if result is not None:
                 progress.advance(task)
 
-        return run(url, keyword=keyword, on_result=show)
+        return run(url, keyword=keyword, workers=workers, on_result=show)
 
 
 def _ids(options: argparse.Namespace, console: Console) -> int:

@@ -1,9 +1,14 @@
-"""Runs the suite against one backend, inside this process, with pytest's engine and none of its output."""
+"""Runs the suite against one backend, with pytest's engine and none of its output.
+
+In this process, or spread over workers: most tests wait, for a delay, an expiry, a broker's answer.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -31,46 +36,93 @@ class _Listener:
 
     def __init__(self, on_result: OnResult) -> None:
         self._on_result = on_result
-        self._count = 0
+        self._names: list[str] = []
+        self._current: dict[str, TestResult] = {}
+        self._seconds: dict[str, float] = {}
         self.items: list[pytest.Item] = []
         self.results: dict[str, TestResult] = {}
         self.errors: list[str] = []
-        self._current: TestResult | None = None
-        self._seconds = 0.0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.items = list(session.items)
-        self._count = len(self.items)
-        self._on_result(None, self._count)
+        if session.items:  # with workers, each of them collects, and this process has none
+            self.items = list(session.items)
+            self._collected([item.nodeid for item in self.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        if not self._names:
+            self._collected(ids)
+
+    def _collected(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._on_result(None, len(self._names))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.errors.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._seconds += report.duration
-        for name, said in report.user_properties:
-            if name != "jms" or (self._current is not None and report.when != "teardown"):
+        name = report.nodeid
+        if report.when not in ("setup", "call", "teardown"):  # a worker died under this test, and nobody judged it
+            self._keep(TestResult(name, (), (), Verdict.FAIL, "the process that ran the test ended", 0.0, report.longreprtext))
+            return
+        self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
+        current = self._current.get(name)
+        for key, said in report.user_properties:
+            if key != "jms" or (current is not None and report.when != "teardown"):
                 continue
-            found = result_from(report.nodeid, cast("dict[str, Any]", said), self._seconds, report.longreprtext)
+            found = result_from(name, cast("dict[str, Any]", said), self._seconds[name], report.longreprtext)
             # The properties of an earlier phase come again with each later report; only a failure outweighs a verdict.
-            if self._current is None or found.verdict is Verdict.FAIL:
-                self._current = found
-        if report.when == "teardown":
-            if self._current is not None:
-                self.results[report.nodeid] = self._current
-                self._on_result(self._current, self._count)
-            self._current, self._seconds = None, 0.0
+            if current is None or found.verdict is Verdict.FAIL:
+                current = self._current[name] = found
+        if report.when == "teardown" and current is not None:
+            self._keep(current)
+
+    def _keep(self, result: TestResult) -> None:
+        self.results[result.name] = result
+        self._on_result(result, len(self._names))
+
+    def in_order(self) -> list[TestResult]:
+        """Return the results in the order of the suite, whichever test ended first."""
+        return [self.results[name] for name in self._names if name in self.results]
+
+    def unjudged(self) -> list[str]:
+        """Return the tests that were collected and have no result."""
+        return [name for name in self._names if name not in self.results]
+
+
+@contextmanager
+def _no_foreign_plugins() -> Generator[None]:
+    """Keep pytest's plug-ins that are installed here out, in workers too: they have no say in a certificate."""
+    name = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _pytest(arguments: list[str], listener: _Listener, keyword: str | None) -> None:
-    code = pytest.main(
+    with _no_foreign_plugins():
+        code = _main(arguments, listener, keyword)
+    if listener.errors:
+        raise SuiteError("\n".join(listener.errors))
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        raise SuiteError(f"pytest could not run the suite ({pytest.ExitCode(code).name})")
+    if code is pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def _main(arguments: list[str], listener: _Listener, keyword: str | None) -> int | pytest.ExitCode:
+    return pytest.main(
         [
             str(SUITE),
             f"--rootdir={SUITE}",
             f"--config-file={_INI}",
-            # Whatever else is installed here has no say in a certificate.
-            "--disable-plugin-autoload",
             "-p",
             "jmsapi_conformance.plugin",
             "-p",
@@ -82,34 +134,34 @@ def _pytest(arguments: list[str], listener: _Listener, keyword: str | None) -> N
         ],
         plugins=[listener],
     )
-    if listener.errors:
-        raise SuiteError("\n".join(listener.errors))
-    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-        raise SuiteError(f"pytest could not run the suite ({pytest.ExitCode(code).name})")
-    if code is pytest.ExitCode.INTERRUPTED:
-        raise KeyboardInterrupt
 
 
-def run(url: str, *, keyword: str | None = None, on_result: OnResult = lambda _result, _count: None) -> Certificate:
+def run(
+    url: str, *, keyword: str | None = None, workers: int = 1, on_result: OnResult = lambda _result, _count: None
+) -> Certificate:
     """Run the suite, or a part of it, against a URL.
 
     Args:
         url: The backend, as for ``jmsapi.connection_factory``.
         keyword: As pytest's ``-k``: part of the names of modules and tests.
+        workers: How many processes run tests at once. 1: this process runs them, and sees providers that it registered.
         on_result: Told of each result.
     Returns:
         What was found.
     Raises:
         JMSException: The backend cannot be reached, or the URL is wrong.
-        SuiteError: The suite could not be run.
+        SuiteError: The suite could not be run, or a test was left without a result.
     """
     capabilities = Backend(url).capabilities
     certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "")
     listener = _Listener(on_result)
     begun = time.monotonic()
-    _pytest([f"--jms-url={url}"], listener, keyword)
+    spread = ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"] if workers > 1 else []
+    _pytest([f"--jms-url={url}", *spread], listener, keyword)
     certificate.seconds = time.monotonic() - begun
-    certificate.tests = list(listener.results.values())
+    certificate.tests = listener.in_order()
+    if certificate.tests and (left := listener.unjudged()):
+        raise SuiteError(f"{len(left)} tests ended without a result, the first of them {left[0]}")
     if not certificate.tests:
         raise SuiteError(f"no test has a name that fits {keyword!r}" if keyword else "the suite has no tests")
     return certificate

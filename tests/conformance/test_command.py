@@ -37,6 +37,54 @@ def test_a_run_prints_a_table_by_chapter_and_writes_a_certificate(tmp_path: Path
     assert "s3cret" not in file.read_text() + done.stdout
 
 
+def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
+    found = []
+    for workers in ("1", "3"):
+        file = tmp_path / f"{workers}.json"
+        assert command("inproc://x", "-k", "ch04_3", "-n", workers, "--json", str(file)).returncode == 0
+        (certificate,) = json.loads(file.read_text())["certificates"]
+        found.append([(test["test"], test["verdict"], test["requirements"]) for test in certificate["tests"]])
+    assert found[0] == found[1]
+    assert len(found[0]) > 20
+
+
+def test_a_test_under_which_its_process_dies_fails_and_the_rest_goes_on(tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    # Workers are new processes; each has to be told that this folder is the suite.
+    (suite / "conftest.py").write_text(
+        "from pathlib import Path; from jmsapi_conformance import plugin\nplugin.SUITE = Path(__file__).parent\n"
+    )
+    (suite / "dying.py").write_text(
+        "import os\n"
+        "from jmsapi_conformance.marks import requirement\n"
+        "@requirement('4.4.1-1')\n"
+        "def test_dies():\n    os._exit(7)\n"
+        "@requirement('4.4.1-2')\n"
+        "def test_lives():\n    assert True\n"
+    )
+    program = (
+        "import json, sys; from pathlib import Path; from jmsapi_conformance import plugin, runner\n"
+        "runner.SUITE = Path(sys.argv[1])\n"
+        "found = runner.run('inproc://x', workers=2)\n"
+        "print(json.dumps({test.name: (test.verdict.value, test.reason) for test in found.tests}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(suite)], capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == {
+        "dying.py::test_dies": ["fail", "the process that ran the test ended"],
+        "dying.py::test_lives": ["pass", ""],
+    }
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "many"])
+def test_a_wrong_number_of_workers_is_refused(number: str) -> None:
+    done = command("inproc://x", "-n", number)
+    assert done.returncode == 2
+    assert "--workers" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -70,7 +118,7 @@ def test_a_requirement_is_shown_with_its_tests() -> None:
     assert done.stdout.count("tested by ch04_3_3_connection_setup.py::") == 1
 
 
-@pytest.mark.parametrize("missing", ["pytest", "rich"])
+@pytest.mark.parametrize("missing", ["pytest", "xdist", "rich"])
 def test_without_the_extra_the_command_names_the_line_that_installs_it(missing: str) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None\nfrom jmsapi_conformance.__main__ import main\nsys.exit(main(['x://']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
