@@ -42,6 +42,8 @@ __all__ = ["Link", "Port", "SendTicket"]
 T = TypeVar("T")
 _log = logging.getLogger("jmsapi")
 _numbers = itertools.count(1)
+_GRACE_S = 0.25
+"""A provider that keeps the same deadline is let speak first: it knows what it waited for."""
 
 
 class Port(Protocol):
@@ -93,7 +95,7 @@ class Link:
             raise jms_error(error, "connect") from error
         opened = stack.build(provider, self.options, self.clock)
         try:
-            return opened, result(opened.open(self), self.options.connect_timeout_ms / 1000, "connect")
+            return opened, result(opened.open(self), self.options.connect_timeout_ms / 1000 + _GRACE_S, "connect")
         except BaseException:
             self.closed = True
             opened.close()
@@ -117,7 +119,7 @@ class Link:
         Raises:
             JMSException: As the errors table says; code ``timeout`` when no answer came.
         """
-        return result(future, self.options.request_timeout_ms / 1000 if timeout is None else timeout, asked)
+        return result(future, self.options.request_timeout_ms / 1000 + _GRACE_S if timeout is None else timeout, asked)
 
     def call(self, start: Callable[[], Future[T]], asked: str, timeout: float | None = None) -> T:
         """Start a call of the provider and wait for its answer; see ``wait``."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 
 from jmsapi._core.link import Link
+from jmsapi.errors import JMSException
 from jmsapi.spi import Handle, Outcome, Tag
 
 __all__ = ["LocalTransaction", "NoTransaction"]
@@ -23,7 +24,7 @@ class NoTransaction:
         """Return None: sends and acks stand for themselves."""
         return None
 
-    def abandon(self) -> None:
+    def abandon(self, timeout: float) -> None:
         """Do nothing: there is nothing open."""
 
 
@@ -62,7 +63,7 @@ class LocalTransaction:
 
         Raises:
             TransactionRolledBackException: The broker rolled it back.
-            JMSException: Code ``in-doubt`` or ``timeout`` when the outcome is not known.
+            JMSException: Code ``in-doubt`` when the outcome is not known.
         """
         if not tags and not self._used:
             return
@@ -77,13 +78,16 @@ class LocalTransaction:
         if self._used:
             self._end(self.handle(), commit=False)
 
-    def abandon(self) -> None:
-        """Roll back at the end of the session, also a transaction begun ahead."""
-        if self._begun is not None:
-            tx = self.handle()
-            self._begun = None
-            self._used = False
-            self._link.call(lambda: self._link.provider.end(tx, commit=False), "roll back")
+    def abandon(self, timeout: float) -> None:
+        """Roll back at the end of the session, also a transaction begun ahead.
+
+        Args:
+            timeout: Seconds to wait for it; the end of the session, which comes next, rolls back too.
+        """
+        begun, self._begun, self._used = self._begun, None, False
+        if begun is not None:
+            tx = self._link.wait(begun, "begin a transaction", timeout)
+            self._link.call(lambda: self._link.provider.end(tx, commit=False), "roll back", timeout)
 
     def _end(self, tx: Handle, *, commit: bool) -> None:
         provider = self._link.provider
@@ -91,4 +95,9 @@ class LocalTransaction:
         ended = self._link.ask(lambda: provider.end(tx, commit=commit))
         # The next one is asked for before the answer is here: one round trip a transaction, not two.
         self._begun = None if self._link.lost else self._link.ask(lambda: provider.begin(self._session))
-        self._link.wait(ended, "commit" if commit else "roll back")
+        try:
+            self._link.wait(ended, "commit" if commit else "roll back")
+        except JMSException as error:
+            if commit and error.error_code == "timeout":
+                raise JMSException(f"{error}; the transaction may or may not be committed", "in-doubt") from error
+            raise
