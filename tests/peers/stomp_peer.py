@@ -66,9 +66,9 @@ class PeerConnection:
         return headers
 
     def send(self, command: str, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
-        """Write one frame; header values go out as they are."""
+        """Write one frame, ended as Classic and RabbitMQ do; header values go out as they are."""
         lines = "".join(f"{name}:{value}\n" for name, value in (headers or {}).items())
-        self.raw(f"{command}\n{lines}\n".encode() + body + b"\0")
+        self.raw(f"{command}\n{lines}\n".encode() + body + b"\0\n")
 
     def raw(self, data: bytes) -> None:
         """Write bytes."""

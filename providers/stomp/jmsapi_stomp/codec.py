@@ -61,7 +61,7 @@ def encode(envelope: Envelope, dialect: Dialect, now_ms: int, start: str) -> byt
         text += f"type:{escape(envelope.jms_type)}\n"
     if envelope.reply_to is not None:
         text += header_lines(dialect.reply_to(envelope.reply_to))
-    if envelope.delivery_time:
+    if envelope.delivery_time and envelope.delivery_time != envelope.timestamp:
         text += f"JMS_PY_due:{envelope.delivery_time}\n"
     if content is None and kind is not MessageKind.MESSAGE:
         text += "JMS_PY_null:1\n"
@@ -209,7 +209,8 @@ class StompEnvelope:
         if "JMS_PY_type" not in headers:
             if headers.get("type") == MARK:
                 return read_value(self._frame.body)[1]
-            if self.kind in (MessageKind.MAP, MessageKind.STREAM):
+            # Java's null object takes bytes as well.
+            if self.kind in (MessageKind.MAP, MessageKind.STREAM) or (self.kind is MessageKind.OBJECT and not self._frame.body):
                 text = f"the broker does not show the content of a foreign {self.kind.name.lower()} message to STOMP"
                 raise ProviderError(ErrorKind.FORMAT, text)
         return read_body(self.kind, self._frame.body, null="JMS_PY_null" in Peek(self._frame))

@@ -86,7 +86,7 @@ class StompProvider(Lifecycle):
                 self._wired().dialect.check(destination)
             except ProviderError as cause:
                 return failed(cause)
-        return completed(ProducerHandle(next(self._serials), destination))
+        return completed(ProducerHandle())
 
     def release(self, handle: Handle) -> Future[None]:
         """End a session, consumer or producer."""
@@ -121,7 +121,7 @@ class StompProvider(Lifecycle):
             self._loop.post(self._answer, token, self._why_not())
             return
         try:
-            self._sending.send(envelope, tx if isinstance(tx, TxHandle) else None, token)
+            self._sending.send(_producer(producer), envelope, tx if isinstance(tx, TxHandle) else None, token)
         except ProviderError as cause:
             if cause.kind is ErrorKind.FORMAT:
                 raise
@@ -216,6 +216,12 @@ class StompProvider(Lifecycle):
 def _session(handle: Handle) -> SessionHandle:
     if not isinstance(handle, SessionHandle):
         raise ProviderError(ErrorKind.CLOSED, "not a session of this provider")
+    return handle
+
+
+def _producer(handle: Handle) -> ProducerHandle:
+    if not isinstance(handle, ProducerHandle):
+        raise ProviderError(ErrorKind.CLOSED, "not a producer of this provider")
     return handle
 
 

@@ -55,6 +55,8 @@ class Dialect(ABC):
     """There is no frame that rejects: a copy is sent to the dead letter queue, then the message acknowledged."""
     closing_returns: ClassVar[bool]
     """UNSUBSCRIBE gives unsettled messages back."""
+    frames_end_in_line_feed: ClassVar[bool] = False
+    """Each frame ends with a NUL and a line feed, and a text that another client sent may have NULs and no length."""
     exact_windows: ClassVar[bool] = True
     """A window holds a number of messages."""
     delivery_patience: ClassVar[float | None] = None

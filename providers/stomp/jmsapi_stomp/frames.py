@@ -1,7 +1,9 @@
 """STOMP 1.2 frames: cut from a stream of bytes, header lines escaped and read, frames joined.
 
 The cutter keeps what has come as a list of chunks and joins them once, when a whole frame must be there, so that a large
-body costs one copy and not one a read. A frame ends where ``content-length`` says, or at the first NUL without it.
+body costs one copy and not one a read. A frame ends where ``content-length`` says, or at the first NUL without it. Classic
+ends each of its frames with a NUL and a line feed, and sends a Java client's text as it is, NULs and all, without a length:
+there (``ends_in_line_feed``) a NUL ends a message only if a line feed follows, and then nothing, a frame or a heart-beat.
 
 Everything here is pure. Bytes that are no STOMP raise ``ProviderError(PROTOCOL)``, text that is no UTF-8
 ``ProviderError(FORMAT)``.
@@ -22,6 +24,7 @@ _ESCAPED: Final = re.compile(r"\\([\\nrc])")
 _MEANING: Final = {"\\": "\\", "n": "\n", "r": "\r", "c": ":"}
 _MODIFIED_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LENGTH: Final = b"\ncontent-length:"
+_STARTS: Final = (b"MESSAGE\n", b"RECEIPT\n", b"ERROR\n", b"\n")
 
 
 def escape(text: str) -> str:
@@ -153,13 +156,16 @@ class FrameCutter:
         limit: Bytes; the largest frame taken.
     """
 
-    __slots__ = ("_limit", "_need", "_parts", "_size")
+    __slots__ = ("_limit", "_need", "_parts", "_searched", "_size", "ends_in_line_feed")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self.ends_in_line_feed = False
+        """The peer ends each frame with NUL and line feed: a NUL without one is a part of the body."""
         self._parts: list[bytes] = []
         self._size = 0
         self._need = 0
+        self._searched = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take what one read brought and return the frames that are whole now.
@@ -193,7 +199,11 @@ class FrameCutter:
                 position += 1
             if position == size:
                 return size
-            nul = data.find(b"\0", position)
+            first = position
+            if self.ends_in_line_feed:
+                # A Java client's header may have a NUL as well.
+                first = data.find(b"\n\n", position)
+            nul = data.find(b"\0", first) if first >= 0 else -1
             if nul < 0:
                 if size - position > self._limit:
                     raise self._too_large()
@@ -221,8 +231,31 @@ class FrameCutter:
                 if data[stop] != 0:
                     raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a body longer than its content-length", fatal=True)
                 nul = stop
+            elif self.ends_in_line_feed and command == b"MESSAGE":
+                nul = self._end(data, position, nul)
+                if nul < 0:
+                    if size - position > self._limit:
+                        raise self._too_large()
+                    return position
             frames.append(Frame(command, head, data[body:nul]))
             position = nul + 1
+
+    def _end(self, data: bytes, position: int, nul: int) -> int:
+        """Return where the NUL is that ends the frame, the first one or a later one; -1 when it has not come yet."""
+        size = len(data)
+        nul = data.find(b"\0", max(nul, position + self._searched))
+        while nul >= 0:
+            after = nul + 2
+            if after > size:
+                self._need = after - position
+                self._searched = nul - position
+                return -1
+            if data[nul + 1] == 10 and (data.startswith(_STARTS, after) or _begun(data[after : after + 8])):
+                self._searched = 0
+                return nul
+            nul = data.find(b"\0", nul + 1)
+        self._searched = size - position
+        return -1
 
     def _length(self, head: bytes, start: int) -> int:
         start += len(_LENGTH)
@@ -234,3 +267,8 @@ class FrameCutter:
 
     def _too_large(self) -> ProviderError:
         return ProviderError(ErrorKind.PROTOCOL, f"the peer sent a frame of more than {self._limit} bytes", fatal=True)
+
+
+def _begun(data: bytes) -> bool:
+    """Return whether all there is of the next frame may be the begin of a command."""
+    return any(start.startswith(data) for start in _STARTS)

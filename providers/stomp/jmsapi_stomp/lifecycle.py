@@ -91,8 +91,7 @@ class Lifecycle:
             except ProviderError as unknown:
                 cause = unknown
             else:
-                link.every_error_ends = dialect.every_error_ends
-                link.one_at_a_time = dialect.one_at_a_time
+                link.adapt(dialect)
                 place = (f"{settings.address[0]}:{settings.address[1]}", settings.vhost)
                 wiring = Wiring(
                     self._loop, self._clock, self._options, events, link, dialect, self._options.client_id, self._word, place

@@ -17,7 +17,9 @@ from itertools import count
 from typing import Final, Protocol
 
 from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
+from jmsapi_stomp.beats import Beats
 from jmsapi_stomp.control import Done, Request
+from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.errors import broker_error, lost
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
@@ -29,6 +31,7 @@ __all__ = ["Link", "LinkOwner"]
 _LOG: Final = logging.getLogger("jmsapi.stomp")
 _WIRE_LOG: Final = logging.getLogger("jmsapi.wire.stomp")
 _INBOUND_LIMIT: Final = 1 << 30
+_PART: Final = 100
 
 
 class LinkOwner(Protocol):
@@ -53,7 +56,6 @@ class Link:
 
     def __init__(self, loop: IoLoop, clock: Clock, settings: LinkSettings, owner: LinkOwner) -> None:
         self._loop = loop
-        self._clock = clock
         self._settings = settings
         self._owner = owner
         self._transport = StompTransport(
@@ -72,19 +74,24 @@ class Link:
         self._receipt_ids = count(1)
         self._control: deque[Request] = deque()
         self._pending: Request | None = None
-        self._written: deque[tuple[int, object]] = deque()
+        self._written: deque[tuple[int, list[SendResult]]] = deque()
         self._error: ProviderError | None = None
-        self._timers: dict[str, Scheduled] = {}
-        self._alive_at = clock.monotonic()
-        self._beaten = 0
+        self._late: Scheduled | None = None
+        self._beats = Beats(loop, clock, self._transport, self.end)
         self.dead: ProviderError | None = None
         """Why the link is of no more use; None while it is."""
         self.closing = False
-        self.every_error_ends = False
-        """Whether this broker disconnects after each ERROR."""
-        self.one_at_a_time = True
+        self._every_error_ends = False
+        self._one_at_a_time = True
         self.connected_headers: dict[str, str] = {}
         """What the broker said of itself."""
+
+    def adapt(self, dialect: Dialect) -> None:
+        """Keep to a broker's manners."""
+        self._every_error_ends = dialect.every_error_ends
+        self._one_at_a_time = dialect.one_at_a_time
+        if dialect.frames_end_in_line_feed:
+            self._transport.frames_end_in_line_feed()
 
     # connecting and leaving
 
@@ -105,7 +112,11 @@ class Link:
     def _await_connected(self) -> None:
         if self._connecting is not None:
             late = ProviderError(ErrorKind.TIMEOUT, "the broker did not answer CONNECT in time", fatal=True)
-            self._timers["connect"] = self._loop.later(self._settings.connect_timeout, lambda: self.end(late))
+            self._late = self._loop.later(self._settings.connect_timeout, lambda: self.end(late))
+
+    def _connect_answered(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
 
     def disconnect(self, done: Done) -> None:
         """Leave in order: what was sent is written, the broker's answer awaited."""
@@ -129,8 +140,8 @@ class Link:
         if self.dead is not None:
             return
         self.dead = cause
-        for timer in self._timers.values():
-            timer.cancel()
+        self._connect_answered()
+        self._beats.stop()
         self._transport.disconnect_socket()
         connecting, self._connecting = self._connecting, None
         self._fail_all(lost(cause))
@@ -140,7 +151,7 @@ class Link:
             self._owner.on_link_lost(self, cause)
 
     def _fail_all(self, cause: ProviderError) -> None:
-        results: list[SendResult] = [(token, cause) for _, token in self._written]
+        results: list[SendResult] = [(token, cause) for _, sends in self._written for token, _ in sends]
         self._written.clear()
         for tokens in self._sends.values():
             results += [(token, cause) for token in tokens]
@@ -180,7 +191,19 @@ class Link:
             self._transport.queue(f"SEND\n{more}receipt:{receipt}\n".encode() + frame[5:])
         else:
             self._transport.queue(f"SEND\n{more}".encode() + frame[5:] if more else frame)
-            self._written.append((self._transport.queued, token))
+            self._written.append((self._transport.queued, [(token, None)]))
+
+    def send_unconfirmed(self, sends: list[tuple[bytes, object]]) -> None:
+        """Queue SEND frames with their tokens, which are answered when they are written."""
+        if self.dead is not None:
+            cause = lost(self.dead)
+            self._owner.on_receipts([(token, cause) for _, token in sends])
+            return
+        # In parts, so that the sender goes on while the rest is being written.
+        for start in range(0, len(sends), _PART):
+            part = sends[start : start + _PART]
+            self._transport.queue_all([frame for frame, _ in part])
+            self._written.append((self._transport.queued, [(token, None) for _, token in part]))
 
     def confirmed(self, frame: bytes, done: Done) -> None:
         """Queue a frame that is no control frame, with a receipt; ``done`` is called with None or what went wrong."""
@@ -214,14 +237,14 @@ class Link:
             done(lost(self.dead))
             return
         request = Request(asked, command, headers, done, doubtful, first)
-        if self._pending is None or not self.one_at_a_time:
+        if self._pending is None or not self._one_at_a_time:
             self._start(request)
         else:
             self._control.append(request)
 
     def _start(self, request: Request) -> None:
         request.receipt = receipt = str(next(self._receipt_ids))
-        if self.one_at_a_time:
+        if self._one_at_a_time:
             self._pending = request
         self._receipts[receipt] = lambda cause: self._finish(request, cause)
         request.timer = self._loop.later(self._settings.request_timeout, lambda: self._too_late(request))
@@ -252,14 +275,14 @@ class Link:
 
     def on_alive(self) -> None:
         """Take note that the peer lives."""
-        self._alive_at = self._clock.monotonic()
+        self._beats.alive()
 
     def on_written(self, total: int) -> None:
         """Answer the sends that needed only to be written."""
         written = self._written
         results: list[SendResult] = []
         while written and written[0][0] <= total:
-            results.append((written.popleft()[1], None))
+            results += written.popleft()[1]
         if results:
             self._owner.on_receipts(results)
 
@@ -321,14 +344,9 @@ class Link:
             self.end(cause or ProviderError(ErrorKind.PROTOCOL, "the broker's CONNECTED cannot be read", fatal=True))
             return
         self.connected_headers = headers
-        if "connect" in self._timers:
-            self._timers["connect"].cancel()
+        self._connect_answered()
         self._transport.set_connected(True)
-        ours = self._settings.heartbeat_ms
-        if ours and wants:
-            self._beat(max(ours, wants) / 1000)
-        if ours and sends:
-            self._listen(max(ours, sends) / 1000)
+        self._beats.start(self._settings.heartbeat_ms, sends_ms=sends, wants_ms=wants)
         done, self._connecting = self._connecting, None
         if done is not None:
             done(None)
@@ -344,7 +362,7 @@ class Link:
             asked = f"cannot connect to {self._settings.address[0]}:{self._settings.address[1]}"
             self.end(broker_error(text, detail, asked=asked, default=ErrorKind.SECURITY, fatal=True))
             return
-        fatal = self.every_error_ends
+        fatal = self._every_error_ends
         error = broker_error(text, detail, fatal=fatal)
         receipt = headers.get("receipt-id", "")
         tokens = self._sends.pop(receipt, None)
@@ -362,25 +380,6 @@ class Link:
         self._error = broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True)
         if fatal:
             self.end(self._error)
-
-    # heart-beats
-
-    def _beat(self, interval: float) -> None:
-        """Write a line feed when nothing else was written for half the interval."""
-        if self._beaten == self._transport.queued and self._transport.idle:
-            self._transport.queue(b"\n")
-        self._beaten = self._transport.queued
-        self._timers["beat"] = self._loop.later(interval / 2, lambda: self._beat(interval))
-
-    def _listen(self, interval: float) -> None:
-        """End the link when nothing came for two intervals and a second."""
-        patience = 2 * interval + 1.0
-        silent = self._clock.monotonic() - self._alive_at
-        if silent > patience:
-            text = f"nothing came from the broker for {silent:.1f} s, not even heart-beats"
-            self.end(ProviderError(ErrorKind.CONNECTION, text, fatal=True))
-            return
-        self._timers["listen"] = self._loop.later(max(patience - silent, 0.1), lambda: self._listen(interval))
 
 
 def _readable(frame: Frame) -> dict[str, str]:

@@ -38,8 +38,7 @@ class Links:
         """Open a further connection."""
         settings = replace(self._settings, client_id=client_id)
         link = Link(self._loop, self._clock, settings, self._owner)
-        link.every_error_ends = self._dialect.every_error_ends
-        link.one_at_a_time = self._dialect.one_at_a_time
+        link.adapt(self._dialect)
 
         def ask(done: Done) -> None:
             name = f"jmsapi-{self._loop.serial}-connect"

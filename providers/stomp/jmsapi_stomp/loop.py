@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from itertools import count
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from jmsapi.spi import Clock
 
@@ -59,7 +59,8 @@ class IoLoop:
     def __init__(self, clock: Clock, on_crash: Callable[[Exception], None]) -> None:
         self._clock = clock
         self._on_crash = on_crash
-        self._jobs: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._jobs: deque[tuple[Callable[..., object] | None, Any]] = deque()
+        """What is to be called, and its arguments; None for the gatherer, and one item for it."""
         self._timers: list[tuple[float, int, Scheduled]] = []
         self._order = count()
         self._channels: dict[Channel, tuple[socket.socket, int]] = {}
@@ -70,6 +71,8 @@ class IoLoop:
         self._ended = False
         self._last: Job | None = None
         self.serial = next(_SERIAL)
+        self.gatherer: Callable[[list[Any]], object] = _no_gatherer
+        """Takes what ``gather`` was given: as many items at a time as stand in line one behind the other."""
         self._thread = threading.Thread(target=self._run, name=f"jmsapi-{self.serial}-io", daemon=True)
 
     def start(self) -> None:
@@ -95,6 +98,15 @@ class IoLoop:
         if self._ended:
             self._sweep()
 
+    def gather(self, item: object) -> None:
+        """Have the gatherer take an item, in line with the jobs posted before and after. Any thread."""
+        self._jobs.append((None, item))
+        if not self._awake:
+            self._awake = True
+            self._wake()
+        if self._ended:
+            self._sweep()
+
     def _sweep(self) -> None:
         """Run what is left once the thread is gone, so that no future waits for ever: there is no link, so all of it fails."""
         while self._jobs:
@@ -102,7 +114,10 @@ class IoLoop:
                 job, args = self._jobs.popleft()
             except IndexError:
                 return
-            job(*args)
+            if job is None:
+                self.gatherer([args])
+            else:
+                job(*args)
 
     def _wake(self) -> None:
         try:
@@ -165,18 +180,29 @@ class IoLoop:
         for channel in list(self._hot):
             if not channel.on_readable():
                 self._hot.discard(channel)
-        jobs = self._jobs
-        count = len(jobs)
-        for _ in range(count):
-            job, args = jobs.popleft()
-            job(*args)
-        self._busy = count >= _STREAM
+        self._busy = self._run_jobs(len(self._jobs)) >= _STREAM
         self._run_timers()
         for channel, (sock, events) in list(self._channels.items()):
             wanted = selectors.EVENT_READ | selectors.EVENT_WRITE if channel.flush() else selectors.EVENT_READ
             if wanted != events and channel in self._channels:
                 self._selector.modify(sock, wanted, channel)
                 self._channels[channel] = (sock, wanted)
+
+    def _run_jobs(self, count: int) -> int:
+        jobs = self._jobs
+        left = count
+        while left:
+            job, args = jobs.popleft()
+            left -= 1
+            if job is not None:
+                job(*args)
+                continue
+            items = [args]
+            while left and jobs[0][0] is None:
+                items.append(jobs.popleft()[1])
+                left -= 1
+            self.gatherer(items)
+        return count
 
     def _pause(self) -> float | None:
         if self._hot:
@@ -212,3 +238,7 @@ class IoLoop:
             job = heapq.heappop(self._timers)[2].job
             if job is not None:
                 job()
+
+
+def _no_gatherer(items: list[Any]) -> None:
+    raise AssertionError(f"nobody takes {len(items)} items")

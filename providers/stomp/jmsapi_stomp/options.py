@@ -53,3 +53,8 @@ class StompOptions(TlsOptions):
     rabbit_queue_args: str = Field(
         default="", alias="rabbit.queue_args", description="Arguments of declared queues, as name:value;name:value"
     )
+
+    @property
+    def silence_ms(self) -> int:
+        """How long the broker may be silent before it is taken for dead."""
+        return self.heartbeat_ms

@@ -20,7 +20,7 @@ from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import escape, header_lines
 from jmsapi_stomp.transactions import Transactions
-from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
+from jmsapi_stomp.wiring import ProducerHandle, StompTag, TxHandle, Wiring
 
 __all__ = ["Sending"]
 
@@ -36,24 +36,41 @@ class Sending:
         self._transactions = transactions
         self._origin = wiring.client_id or wiring.word
         self._starts: dict[tuple[Address, str | None], str] = {}
+        wiring.loop.gatherer = wiring.link.send_unconfirmed
 
-    def send(self, envelope: Envelope, tx: TxHandle | None, token: object) -> None:
+    def send(self, producer: ProducerHandle, envelope: Envelope, tx: TxHandle | None, token: object) -> None:
         """Encode here, so that a fault is the caller's; the I/O thread writes. Any thread.
 
         Raises:
             ProviderError: FORMAT, the message cannot be encoded; DESTINATION, the name cannot be. Nothing is sent then.
         """
         wiring = self._wiring
-        now_ms = wiring.clock.now_ms() if envelope.delivery_time or envelope.expiration else 0
-        frame = encode(envelope, wiring.dialect, now_ms, self._start(envelope, now_ms))
+        stamp = envelope.timestamp
+        if envelope.expiration or (envelope.delivery_time and envelope.delivery_time != stamp):
+            now_ms = wiring.clock.now_ms()
+            start = self._start(envelope, now_ms)
+        else:
+            now_ms = stamp
+            start = self._usual_start(producer, envelope)
+        frame = encode(envelope, wiring.dialect, now_ms, start)
         if tx is not None:
             wiring.loop.post(self._transactions.send, tx, frame, token)
+        elif wiring.dialect.wants_receipt(envelope):
+            wiring.loop.post(self._send, frame, token)
         else:
-            wiring.loop.post(self._send, frame, token, wiring.dialect.wants_receipt(envelope))
+            wiring.loop.gather((frame, token))
+
+    def _usual_start(self, producer: ProducerHandle, envelope: Envelope) -> str:
+        """Return what the producer's last send began with, if this one goes to the same place."""
+        address, origin, start = producer.last
+        if address is not envelope.destination or origin is not envelope.origin:
+            start = self._start(envelope, envelope.timestamp)
+            producer.last = (envelope.destination, envelope.origin, start)
+        return start
 
     def _start(self, envelope: Envelope, now_ms: int) -> str:
         """Return the header lines that say where a message goes and who sends it; checked once and remembered."""
-        if envelope.delivery_time:
+        if envelope.delivery_time > now_ms:
             rerouted = self._wiring.dialect.reroute(envelope, now_ms)
             if rerouted is not None:
                 self._wiring.dialect.check(envelope.destination)
@@ -71,8 +88,8 @@ class Sending:
     def _origin_line(self, envelope: Envelope) -> str:
         return f"JMS_PY_from:{escape(envelope.origin or self._origin)}\n"
 
-    def _send(self, frame: bytes, token: object, confirm: bool) -> None:
-        self._wiring.link.send(frame, token, confirm=confirm)
+    def _send(self, frame: bytes, token: object) -> None:
+        self._wiring.link.send(frame, token, confirm=True)
 
     def reject(self, tags: Sequence[StompTag], outcome: Outcome, done: Done) -> None:
         """Send a copy of each message to the dead letter queue, and acknowledge it when the broker has the copy.

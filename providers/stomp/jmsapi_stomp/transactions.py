@@ -8,6 +8,7 @@ the two repeats messages, it never loses one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from jmsapi.spi import ErrorKind, ProviderError, SendResult
 from jmsapi_stomp.consumers import Consumers
@@ -16,6 +17,8 @@ from jmsapi_stomp.frames import command_frame
 from jmsapi_stomp.wiring import StompTag, TxHandle, Wiring
 
 __all__ = ["Transactions"]
+
+_DUPLICATE: Final = "; with artemis.dedup that is its answer when one of the messages has an id that it has seen before"
 
 
 class Transactions:
@@ -94,7 +97,10 @@ class Transactions:
         def committed(cause: ProviderError | None) -> None:
             if cause is not None:
                 if cause.kind not in (ErrorKind.IN_DOUBT, ErrorKind.TIMEOUT):
-                    cause = ProviderError(ErrorKind.ROLLED_BACK, f"rolled back by the broker: {cause.message}", fatal=cause.fatal)
+                    # Artemis 2.56 gives no reason in its ERROR.
+                    why = _DUPLICATE if self._wiring.options.artemis_dedup else ""
+                    text = f"rolled back by the broker: {cause.message}{why}"
+                    cause = ProviderError(ErrorKind.ROLLED_BACK, text, fatal=cause.fatal)
                 done(cause)
             elif tx.open_receipts:
                 tx.when_quiet = acknowledge

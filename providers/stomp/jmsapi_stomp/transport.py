@@ -151,6 +151,15 @@ class StompTransport(Transport):
         self._queue.append(encoded_frame)
         self.queued += 1
 
+    def queue_all(self, encoded_frames: list[bytes]) -> None:
+        """Queue many encoded frames. I/O thread only."""
+        self._queue.extend(encoded_frames)
+        self.queued += len(encoded_frames)
+
+    def frames_end_in_line_feed(self) -> None:
+        """Take note that this broker ends each frame so; see ``FrameCutter``. I/O thread only."""
+        self._cutter.ends_in_line_feed = True
+
     def stop(self) -> None:
         """Return at once: stomp.py would wait for a thread that is not there."""
 

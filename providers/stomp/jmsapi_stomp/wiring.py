@@ -29,13 +29,16 @@ class SessionHandle(Handle):
 
 
 class ProducerHandle(Handle):
-    """A producer: where it sends to, if that is fixed."""
+    """A producer: how its last send began.
 
-    __slots__ = ("destination", "serial")
+    Attributes:
+        last: Where to, from whom, and the header lines that say so. Written and read as a whole, by any thread.
+    """
 
-    def __init__(self, serial: int, destination: Address | None) -> None:
-        self.serial = serial
-        self.destination = destination
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last: tuple[Address | None, str | None, str] = (None, None, "")
 
 
 class ConsumerHandle(Handle):

@@ -221,6 +221,18 @@ def test_types_of_foreign_messages_are_told_by_what_there_is() -> None:
     assert received(b"a:1", b"x", Classic).kind is MessageKind.TEXT
 
 
+def test_a_foreign_object_or_map_whose_content_artemis_does_not_show_cannot_be_read() -> None:
+    # As Artemis 2.56.0 shows objects, maps and streams of AMQP clients: the type, and an empty body.
+    for mark, kind in ((b"1", MessageKind.OBJECT), (b"2", MessageKind.MAP), (b"4", MessageKind.STREAM)):
+        envelope = received(b"JMS_AMQP_MA_x-opt-jms-msg-type:" + mark)
+        assert envelope.kind is kind
+        with pytest.raises(ProviderError, match="does not show the content") as caught:
+            _ = envelope.body
+        assert caught.value.kind is ErrorKind.FORMAT
+    assert received(b"JMS_AMQP_MA_x-opt-jms-msg-type:1\ncontent-length:1", b"x").body == b"x"
+    assert received(b"JMS_PY_type:Object\nJMS_PY_null:1").body is None
+
+
 def test_a_foreign_message_has_an_id_and_string_properties() -> None:
     envelope = received(b"message-id:17\nn:7\nmy-header:x\nx y:1\nJMS_AMQP_NATIVE:true\ntimestamp:5", b"x")
     assert envelope.message_id == "ID:17"

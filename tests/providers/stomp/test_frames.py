@@ -71,6 +71,39 @@ def test_a_body_with_a_length_may_hold_nuls_and_empty_lines() -> None:
     assert frame.body == body
 
 
+def of_classic(texts: list[bytes], step: int) -> list[Frame]:
+    """Cut what Classic sends of a Java client's texts: no length, a line feed behind each frame, heart-beats and a receipt."""
+    data = b"".join(b"MESSAGE\nmessage-id:1\n\n%b\0\n" % text for text in texts) + b"\n\nRECEIPT\nreceipt-id:9\n\n\0\n"
+    cutter = FrameCutter(LIMIT)
+    cutter.ends_in_line_feed = True
+    frames: list[Frame] = []
+    for start in range(0, len(data), step):
+        frames += cutter.feed(data[start : start + step])
+    return frames
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+def test_a_text_without_a_length_may_hold_nuls_where_each_frame_ends_in_a_line_feed(step: int) -> None:
+    texts = [b"a\0b", b"\0", b"\0\0\0end", b"NUL last\0", b"plain\n", b""]
+    frames = of_classic(texts, step)
+    assert [frame.body for frame in frames] == [*texts, b""]
+    assert frames[-1].command == b"RECEIPT"
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_a_header_may_hold_a_nul_where_each_frame_ends_in_a_line_feed(step: int) -> None:
+    cutter = FrameCutter(LIMIT)
+    cutter.ends_in_line_feed = True
+    data = b"MESSAGE\ncorrelation-id:\0A\n\nx\0\n" + CLASSIC
+    frames = [frame for start in range(0, len(data), step) for frame in cutter.feed(data[start : start + step])]
+    assert [(frame.find(b"\ncorrelation-id:"), frame.body) for frame in frames] == [("\0A", b"x"), (None, b"own")]
+
+
+def test_a_nul_and_a_line_feed_in_a_text_end_no_frame_when_no_frame_follows() -> None:
+    texts = [b"a\0\nb", b"\0\n\r", b"\0\nMESS"]
+    assert [frame.body for frame in of_classic(texts, 1000)] == [*texts, b""]
+
+
 def test_lines_may_end_in_carriage_return_and_line_feed() -> None:
     (frame,) = cut(b"MESSAGE\r\na:1\r\nb:2\r\ncontent-length:3\r\n\r\n\n\n\0\0")
     assert frame.command == b"MESSAGE"

@@ -114,3 +114,22 @@ def test_a_send_that_fails_in_a_transaction_rolls_it_back(dial: Dial, classic: B
         line.end(tx)
     assert caught.value.kind is ErrorKind.ROLLED_BACK
     assert line.nothing_more(line.consumer(Address(DestinationKind.QUEUE, queue.name + ".none")))
+
+
+def test_artemis_takes_a_duplicate_id_once_and_refuses_the_transaction_that_repeats_it(
+    dial: Dial, artemis: Broker, queue: Address
+) -> None:
+    line = dial(artemis, emulate="tx", artemis_dedup=True)
+    consumer = line.consumer(queue, prefetch=10)
+    line.send(queue, "once", message_id=f"ID:{queue.name}.1")
+    line.send(queue, "again", message_id=f"ID:{queue.name}.1")
+    assert bodies(line.receive(consumer)) == ["once"]
+    tx = line.begin()
+    line.send(queue, "another", tx, message_id=f"ID:{queue.name}.2")
+    line.send(queue, "once more", tx, message_id=f"ID:{queue.name}.1")
+    with pytest.raises(ProviderError, match=r"artemis\.dedup") as caught:
+        line.end(tx)
+    # Artemis 2.56 ends the connection after the ERROR; of the transaction nothing is there, not even what was no duplicate.
+    assert caught.value.kind is ErrorKind.ROLLED_BACK
+    other = dial(artemis)
+    assert other.nothing_more(other.consumer(queue, prefetch=10))
