@@ -165,7 +165,7 @@ class FrameCutter:
         self._parts: list[bytes] = []
         self._size = 0
         self._need = 0
-        self._searched = 0
+        self._searched: int = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take what one read brought and return the frames that are whole now.
