@@ -25,7 +25,7 @@ from jmsapi_stomp.amqp_values import MARK, read_value
 from jmsapi_stomp.bodies import MAP_TYPE, STREAM_TYPE, read_body, write_body
 from jmsapi_stomp.dialect import Dialect, number
 from jmsapi_stomp.frames import Frame, Peek, escape, header_lines
-from jmsapi_stomp.properties import encoded, read_properties, write_properties
+from jmsapi_stomp.properties import encoded, property_lines, read_properties
 
 __all__ = ["StompEnvelope", "encode"]
 
@@ -69,7 +69,7 @@ def encode(envelope: Envelope, dialect: Dialect, now_ms: int, start: str) -> byt
         text += f"content-type:{escape(envelope.content_type or _JAVA_OBJECT)}\n"
     text += dialect.body_lines(kind, body)
     if envelope.properties:
-        text += header_lines(write_properties(envelope.properties, dialect.name_limit))
+        text += property_lines(envelope.properties, dialect.name_limit)
     head = encoded(text, "a header")
     if b"\0" in head:
         raise ProviderError(ErrorKind.FORMAT, "a header of the message has a NUL, which STOMP cannot carry")

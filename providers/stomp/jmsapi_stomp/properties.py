@@ -12,15 +12,17 @@ import binascii
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import count
 from typing import Final, cast
 
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short, Value
+from jmsapi_stomp.frames import escape
 
-__all__ = ["TYPE_LIST", "code_of", "java_text", "pushable_name", "read_properties", "typed", "write_properties"]
+__all__ = ["TYPE_LIST", "code_of", "java_text", "property_lines", "pushable_name", "read_properties", "typed"]
 
 TYPE_LIST: Final = "JMS_PY_props"
 _MANGLED: Final = "JMS_PY_p_"
@@ -36,6 +38,8 @@ _TAKEN: Final = frozenset(
 _TAKEN_STARTS: Final = ("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_")
 _NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
 _SEPARATE: Final = frozenset({"JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount"})
+_INT_LOW: Final = -(2**31)
+_INT_HIGH: Final = 2**31 - 1
 _INTEGERS: Final[dict[str, type[Byte] | type[Short] | type[Int] | type[Long]]] = {"b": Byte, "h": Short, "i": Int, "l": Long}
 _WRAPPERS: Final[dict[str, str]] = {"byte": "b", "short": "h", "int": "i", "long": "l", "float": "f", "double": "d", "char": "c"}
 
@@ -113,38 +117,56 @@ def typed(code: str, text: str) -> Value:
     raise ProviderError(ErrorKind.FORMAT, f"a received value has the unknown type {code!r}")
 
 
-def write_properties(properties: Mapping[str, Value], name_limit: int | None = None) -> list[tuple[str, str]]:
-    """Return the headers that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's.
+def property_lines(properties: Mapping[str, Value], name_limit: int | None = None) -> str:
+    """Return the header lines that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's.
 
     Args:
         properties: What to carry.
         name_limit: The longest name of a header that the broker takes, in bytes; None for any.
     """
-    headers: list[tuple[str, str]] = []
+    lines: list[str] = []
     long_names: dict[str, str] = {}
     codes: list[str] = []
     for name, value in properties.items():
         if name in _SEPARATE:
             continue
-        code = code_of(value)
-        text = java_text(value)
+        kind = type(value)
+        if kind is str:
+            code, text = "s", cast(str, value)
+        elif kind is int and _INT_LOW <= cast(int, value) <= _INT_HIGH:
+            code, text = "i", str(value)
+        else:
+            code, text = code_of(value), java_text(value)
         if "\0" in text:
             code, text = "e", base64.b64encode(encoded(text, name)).decode()
         if code != "s":
             codes.append(f"{name}={code}")
         if code == "0":
             continue
-        header = name if pushable_name(name) else _MANGLED + name
-        if name_limit is not None and 4 * len(header) > name_limit and len(encoded(header, name)) > name_limit:
+        if (
+            name_limit is not None
+            and 4 * (len(name) + len(_MANGLED)) > name_limit
+            and len(encoded(_header(name), name)) > name_limit
+        ):
             encoded(text, name)
             long_names[name] = text
         else:
-            headers.append((header, text))
+            lines.append(f"{_line_start(name)}{escape(text)}\n")
     if long_names:
-        headers.append((_LONG_NAMES, json.dumps(long_names)))
+        lines.append(f"{_LONG_NAMES}:{escape(json.dumps(long_names))}\n")
     if codes:
-        headers += _type_list(codes)
-    return headers
+        lines += [f"{name}:{escape(text)}\n" for name, text in _type_list(codes)]
+    return "".join(lines)
+
+
+def _header(name: str) -> str:
+    """Return the name of the header that carries a property."""
+    return name if pushable_name(name) else _MANGLED + name
+
+
+@lru_cache(maxsize=1024)
+def _line_start(name: str) -> str:
+    return f"{escape(_header(name))}:"
 
 
 def encoded(text: str, what: str) -> bytes:
@@ -159,7 +181,10 @@ def encoded(text: str, what: str) -> bytes:
         raise ProviderError(ErrorKind.FORMAT, f"{what} has half a surrogate pair at {cause.start}: not text") from cause
 
 
-def _type_list(codes: Iterable[str]) -> list[tuple[str, str]]:
+def _type_list(codes: list[str]) -> list[tuple[str, str]]:
+    whole = ",".join(codes)
+    if 4 * len(whole) <= _LIST_LIMIT:
+        return [(TYPE_LIST, whole)]
     lists: list[list[str]] = [[]]
     size = 0
     for code in codes:
