@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from jmsapi._failover_url import FailoverUrl, split_failover
 from jmsapi.config import closest, validated
 from jmsapi.errors import JMSException
 
@@ -145,6 +146,10 @@ def _resolve(value: object, where: str, environment: Mapping[str, str]) -> objec
 
 def _resolve_url(url: str, where: str, environment: Mapping[str, str]) -> str:
     """Replace references; what goes into user name or password is percent-encoded on the way."""
+    servers = split_failover(url)
+    if servers is not None:
+        changed = FailoverUrl(servers.servers, _expand(servers.query, where, environment, encode=False))
+        return changed.joined(lambda server: _resolve_url(server, where, environment))
     start, slashes, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     user_info, at, _ = authority.rpartition("@")

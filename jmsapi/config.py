@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote
 
+from jmsapi._failover_url import FailoverUrl, is_failover, parse_failover, split_failover
 from jmsapi.errors import JMSException
 from jmsapi.spi import ProviderEntry
 
@@ -29,6 +30,8 @@ _SECRET: Final = re.compile(r"passw|passcode|secret|token", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _KEYWORD_ONLY: Final = frozenset({"scheme", "host", "port", "path"})
 """Fields that a URL says in its own way, never as a parameter."""
+_NO_OPTION: Final = frozenset({"failover"})
+"""Fields that only a ``failover:`` URL fills."""
 
 Model = TypeVar("Model", bound="BaseModel")
 
@@ -54,7 +57,7 @@ def parse_url(url: str, options: Mapping[str, object], *, entries: Mapping[str, 
 
     Args:
         url: ``scheme://[user:password@]host[:port][/path][?option=value&...]``; parts are percent-decoded, an IPv6 address
-            stands in brackets.
+            stands in brackets. Or ``failover:(url,url,...)[?option=value&...]``: several servers, and links made again.
         options: Further options by name; each wins over the URL. ``host``, ``port``, ``path``, ``user`` and ``password`` may
             be among them.
         entries: Provider entries by scheme.
@@ -65,6 +68,8 @@ def parse_url(url: str, options: Mapping[str, object], *, entries: Mapping[str, 
             the nearest valid name and holds no credential.
     Threads: any.
     """
+    if is_failover(url):
+        return _parse_list(url, options, entries)
     parts = split_url(url)
     try:
         entry = entries[parts.scheme]
@@ -93,10 +98,25 @@ def parse_url(url: str, options: Mapping[str, object], *, entries: Mapping[str, 
     return validated(model, given, f"{parts.scheme}://{parts.host}", error_code="bad-option")
 
 
+def _parse_list(url: str, options: Mapping[str, object], entries: Mapping[str, ProviderEntry]) -> ProviderOptions:
+    """Turn a failover URL into options; see ``parse_url``."""
+    parts = split_failover(url)
+    shown = redact_url(url)
+    if parts is None:
+        raise _bad(shown, "a failover list is written failover:(amqp://a,amqp://b)?option=value")
+    own = sorted({"host", "port", "path"} & set(options))
+    if own:
+        raise JMSException(f"the URL {shown}: {own[0]!r} is for one server; write it in the list", "bad-option")
+    given = _parameters(parts.query, shown)
+    return parse_failover(parts, given, options, lambda server, common: parse_url(server, common, entries=entries))
+
+
 def _option_names(model: type[ProviderOptions]) -> dict[str, str]:
     """Return each spelling of an option and the one that the model takes."""
     names: dict[str, str] = {}
     for name, field in model.model_fields.items():
+        if name in _NO_OPTION:
+            continue
         key = field.alias or name
         names[key] = key
         names.setdefault(name, key)
@@ -213,6 +233,12 @@ def redact_url(url: str) -> str:
 
     Threads: any.
     """
+    if is_failover(url):
+        parts = split_failover(url)
+        if parts is None:
+            return url[:9] + ("***" if "@" in url or _SECRET.search(url) else url[9:])
+        query = _without_secrets(f"?{parts.query}") if parts.query else ""
+        return FailoverUrl(parts.servers, "").joined(redact_url) + query
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//)?", url)
     start = found.group() if found else ""
     rest = url[len(start) :]
@@ -223,10 +249,15 @@ def redact_url(url: str) -> str:
     elif "@" in rest and not (port.isdigit() and re.match(r"/?[^?@]*\?[A-Za-z0-9_.]+=", rest[len(authority) :])):
         # A raw / ? or # inside the password: what stands before the last @ belongs to the credentials.
         rest = "***@" + rest.rpartition("@")[2]
-    return start + re.sub(
+    return start + _without_secrets(rest)
+
+
+def _without_secrets(text: str) -> str:
+    """Replace the values of secret parameters."""
+    return re.sub(
         r"([?&])([^=&#]*)=([^&#]*)",
         lambda pair: f"{pair[1]}{pair[2]}=" + ("***" if _SECRET.search(unquote(pair[2])) else pair[3]),
-        rest,
+        text,
     )
 
 

@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi_conformance": (*PUBLIC, "jmsapi.spi"),
 }
 # Parts of a room that carry its rules but not its name.
-SAME_ROOM = {"jmsapi._entry": "jmsapi", "jmsapi._config_file": "jmsapi.config"}
+SAME_ROOM = {"jmsapi._entry": "jmsapi", "jmsapi._config_file": "jmsapi.config", "jmsapi._failover_url": "jmsapi.config"}
 # Only these rooms may import these libraries; nobody may import them at the top of what ``import jmsapi`` loads.
 LIBRARIES = {
     "stomp": ("jmsapi_stomp",),

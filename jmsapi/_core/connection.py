@@ -9,7 +9,6 @@ import itertools
 import logging
 import threading
 import uuid
-from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
 from jmsapi._core.closing import quiesce, shut
@@ -19,6 +18,7 @@ from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
 from jmsapi._core.object_codec import ObjectCodec
 from jmsapi._core.session import MODES, SessionImpl
+from jmsapi._core.telling import ConnectionListener, Telling
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import Connection, ExceptionListener
 from jmsapi.errors import (
@@ -73,8 +73,8 @@ class ConnectionImpl(Connection):
         self._touched = False
         self._closing = False
         self._closed = threading.Event()
-        self._problems = _Problems()
-        self.link = Link(entry, options, clock, self._lost)
+        self._telling = Telling()
+        self.link = Link(entry, options, clock, self)
 
     # ---- client id ------------------------------------------------------------------------------------------------
     @property
@@ -92,10 +92,10 @@ class ConnectionImpl(Connection):
             raise IllegalStateException("a client id is the first thing to set on a connection; this one is in use already")
         if not isinstance(client_id, str) or not client_id:
             raise InvalidClientIDException(f"a client id is text and not empty, not {client_id!r}")
-        options = self.link.options.model_copy(update={"client_id": client_id})
+        options = self.link.options.having(client_id=client_id)
         # Both wires name the client when they open, so the unused link is opened again. The old one goes last:
         # if the id is refused the connection stays as it was.
-        renamed = Link(self._entry, options, self._clock, self._lost)
+        renamed = Link(self._entry, options, self._clock, self)
         old, self.link = self.link, renamed
         old.close(options.close_timeout_ms / 1000)
         self.touch()
@@ -205,24 +205,64 @@ class ConnectionImpl(Connection):
     def exception_listener(self) -> ExceptionListener | None:
         """Return the exception listener, or None; see Connection."""
         self.check_open()
-        return self._problems.listener  # type: ignore[return-value]
+        return self._telling.listener  # type: ignore[return-value]
 
     @exception_listener.setter
     def exception_listener(self, exception_listener: ExceptionListenerLike | None) -> None:
         self.check_open()
         if exception_listener is not None and not callable(getattr(exception_listener, "on_exception", exception_listener)):
             raise IllegalArgumentException(f"an exception listener has on_exception or is callable, not {exception_listener!r}")
-        self._problems.listener = exception_listener
+        self._telling.listener = exception_listener
 
     def report(self, error: JMSException) -> None:
         """Give an error that no caller hears of to the exception listener, else to the log."""
-        self._problems.put(error, f"jmsapi-{self.link.number}-connection")
+        self._telling.problem(error, self._thread_name)
 
-    def _lost(self, cause: ProviderError) -> None:
+    @property
+    def _thread_name(self) -> str:
+        return f"jmsapi-{self.link.number}-connection"
+
+    # ---- what its link tells --------------------------------------------------------------------------------------
+    @property
+    def connection_listener(self) -> ConnectionListener | None:
+        """Who is told of interruptions; see ``jmsapi.set_connection_listener``."""
+        self.check_open()
+        return self._telling.watcher
+
+    @connection_listener.setter
+    def connection_listener(self, connection_listener: ConnectionListener | None) -> None:
+        self.check_open()
+        self._telling.watcher = connection_listener
+
+    def lost(self, cause: ProviderError) -> None:
+        """The link is lost for good."""
         for session in self.sessions():
             with session.lock:
                 session.changed.notify_all()
         self.report(jms_error(cause, "the connection is lost"))
+
+    def interrupted(self, cause: ProviderError) -> None:
+        """The link is lost and another one is being made: what came by it is void."""
+        failover = self.link.options.failover
+        if failover is not None and not failover.recreate_temporary:
+            with self._guard:
+                self.deleted |= self.temporaries
+                self.temporaries.clear()
+        for session in self.sessions():
+            session.interrupted(cause)
+        self._telling.interrupted(jms_error(cause, "the link is lost"), self._thread_name)
+
+    def resumed(self, url: str) -> None:
+        """There is a link again: let messages come."""
+        for session in self.sessions():
+            session.resumed()
+        self._telling.resumed(url, self._thread_name)
+
+    def attempt_failed(self, url: str, attempt: int, cause: JMSException) -> None:
+        """An attempt to make a link has failed."""
+        # Of the attempts that make the connection itself nobody can be told: there is no connection yet.
+        if self._telling.watcher is not None:
+            self._telling.attempt_failed(url, attempt, cause, self._thread_name)
 
     # ---- application server facilities ----------------------------------------------------------------------------
     def create_connection_consumer(
@@ -305,56 +345,9 @@ class ConnectionImpl(Connection):
             for session in self.sessions():
                 session.close()
             self.link.close(max(1.0, deadline.remaining() or 0.0))
-            self._problems.close()
+            self._telling.close()
         finally:
             self._closed.set()
-
-
-class _Problems:
-    """Calls the exception listener, one error after the other, in a thread of its own (4.3.8-3)."""
-
-    def __init__(self) -> None:
-        self.listener: ExceptionListenerLike | None = None
-        self._waiting: deque[JMSException] = deque()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._closed = False
-
-    def put(self, error: JMSException, name: str) -> None:
-        with self._changed:
-            if self._closed:
-                return
-            if self.listener is None:
-                _log.error("no exception listener hears of: %s", error)
-                return
-            self._waiting.append(error)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End the thread; what waits is still told. A running listener is not waited for (B.5.17-3)."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting:
-                    if self._closed:
-                        return
-                    self._changed.wait(60.0)
-                error = self._waiting.popleft()
-                listener = self.listener
-            try:
-                if isinstance(listener, ExceptionListener):
-                    listener.on_exception(error)
-                elif listener is not None:
-                    listener(error)
-            except Exception:
-                _log.exception("an exception listener raised")
 
 
 def _mode(mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None) -> int:

@@ -194,7 +194,13 @@ class ConsumerImpl(MessageConsumer):
         # Only the broker knows whether something is on its way: take the credit back, and see what came.
         if self.closed or not self.session.flowing:
             return None
-        self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
+        try:
+            self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
+        except JMSException as error:
+            if not self._link.survives(error):
+                raise
+            # No link, so nothing is at hand; the credit holds for the next one.
+            return None
         with self.session.lock:
             self._credit = 0
         return self._take(0, finish)
@@ -365,7 +371,7 @@ class ConsumerImpl(MessageConsumer):
         """Take all credit back before closing, so that nothing more comes for nobody."""
         with self.session.lock:
             open_credit = self._credit > 0
-        if open_credit and self._link.lost is None and self.cause is None:
+        if open_credit and self._link.lost is None and not self._link.interrupted and self.cause is None:
             try:
                 self._link.call(lambda: self._link.provider.drain(self.handle), "stop a consumer", timeout)
             except JMSException as error:

@@ -73,13 +73,14 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
             from pydantic import SecretStr
 
             secret = None if password is None else SecretStr(password)
-            options = options.model_copy(update={"user": user, "password": secret})
+            options = options.having(user=user, password=secret)
         return kind(self._entry, options, self._clock)
 
     def __repr__(self) -> str:
         options = self._options
-        where = f"{options.host}:{options.port}" if options.port is not None else options.host
-        return f"<ConnectionFactory {options.scheme}://{where}>"
+        if options.failover is not None:
+            return f"<ConnectionFactory failover:({','.join(map(_place, options.failover.servers))})>"
+        return f"<ConnectionFactory {_place(options)}>"
 
     def __getstate__(self) -> ProviderOptions:
         # Only where it leads: providers and clocks belong to a process.
@@ -87,3 +88,8 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
 
     def __setstate__(self, options: ProviderOptions) -> None:
         self.__init__(providers[options.scheme], options)  # type: ignore[misc]
+
+
+def _place(options: ProviderOptions) -> str:
+    where = f"{options.host}:{options.port}" if options.port is not None else options.host
+    return f"{options.scheme}://{where}"

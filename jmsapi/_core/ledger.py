@@ -17,6 +17,7 @@ Who may do what, by session mode:
 | acknowledge              | nothing                      | nothing         | accept   | nothing               |
 | recover                  | what is not yet accepted is handed out again | | again    | refused by the session|
 | commit, rollback         | refused by the session       |                 |          | accept; hand out again|
+| the link is lost         | all is forgotten: the broker hands out again by the next link           |
 | session closes           | buffered released, delivered failed (DUPS_OK first accepts its batch)   |
 
 Spec: 4.4.11-1 to 4.4.11-9, 4.5.2-2, 4.5.2-4, 4.5.2-5, 4.5.3-3, 11.2.5.1-21 to 11.2.5.1-26.
@@ -25,7 +26,7 @@ Spec: 4.4.11-1 to 4.4.11-9, 4.5.2-2, 4.5.2-4, 4.5.2-5, 4.5.3-3, 11.2.5.1-21 to 1
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,7 +47,7 @@ _SETTLED: Final = 2
 class Entry:
     """One delivery in the ledger's hands."""
 
-    __slots__ = ("delivery", "enlisted", "extra", "inbox", "state")
+    __slots__ = ("delivery", "enlisted", "extra", "inbox", "lost", "state")
 
     def __init__(self, inbox: Inbox, delivery: Delivery) -> None:
         self.inbox = inbox
@@ -56,6 +57,8 @@ class Entry:
         self.state = _BUFFERED
         self.enlisted = False
         """Accepted under the running transaction before its commit."""
+        self.lost = False
+        """Its link is lost: it comes again, whatever is said of it."""
 
 
 class Inbox:
@@ -278,6 +281,25 @@ class Ledger:
             inbox.closed = True
             self._release_buffer(inbox, plan)
         return plan
+
+    def interrupted(self, inboxes: Iterable[Inbox]) -> int:
+        """The link of all deliveries is lost: forget them, as the broker hands out again whatever it has not been told of.
+
+        Args:
+            inboxes: All of the session.
+        Returns:
+            How many were delivered to the application and kept for ``acknowledge`` or ``commit``.
+        """
+        for inbox in inboxes:
+            inbox.buffer.clear()
+        kept = len(self._delivered) if self.mode in (CLIENT, TRANSACTED) else 0
+        for entry in [*self._delivered, *self._lazy]:
+            entry.state = _SETTLED
+            entry.lost = True
+            entry.inbox.unsettled -= 1
+        self._delivered.clear()
+        self._lazy.clear()
+        return kept
 
     @property
     def unsettled(self) -> int:

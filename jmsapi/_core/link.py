@@ -37,7 +37,7 @@ from jmsapi.spi import (
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["Link", "Port", "SendTicket"]
+__all__ = ["Link", "LinkOwner", "Port", "SendTicket"]
 
 T = TypeVar("T")
 _log = logging.getLogger("jmsapi")
@@ -63,6 +63,22 @@ class SendTicket(Protocol):
         """The broker took the message, or did not. Called on the provider's thread."""
 
 
+class LinkOwner(Protocol):
+    """What a link knows of its connection. All calls come on a provider's thread, and return at once."""
+
+    def lost(self, cause: ProviderError) -> None:
+        """The link is lost for good. Said once."""
+
+    def interrupted(self, cause: ProviderError) -> None:
+        """The link is lost, and another one is being made."""
+
+    def resumed(self, url: str) -> None:
+        """There is a link again, with everything on it."""
+
+    def attempt_failed(self, url: str, attempt: int, cause: JMSException) -> None:
+        """An attempt to make a link has failed."""
+
+
 class Link:
     """One open provider.
 
@@ -70,32 +86,34 @@ class Link:
         entry: Where the provider comes from.
         options: Its settings.
         clock: Time.
-        on_lost: Called once, on the provider's thread, when the link breaks.
+        owner: Told of its end, and of what comes between.
     """
 
-    def __init__(
-        self, entry: ProviderEntry, options: ProviderOptions, clock: Clock, on_lost: Callable[[ProviderError], None]
-    ) -> None:
+    def __init__(self, entry: ProviderEntry, options: ProviderOptions, clock: Clock, owner: LinkOwner) -> None:
         self.options = options
         self.clock = clock
         self.number = next(_numbers)
         self.origin = options.client_id or uuid.uuid4().hex
         self.window = Window(options.max_in_flight)
         self.lost: ProviderError | None = None
+        self.interrupted = False
+        """There is no link at the moment; another one is being made."""
         self.closed = False
-        self._on_lost = on_lost
+        self._owner = owner
         self._ports: dict[Handle, Port] = {}
         self._guard = threading.Lock()
+        self._url = ""
         self.provider, self.capabilities = self._open(entry)
 
     def _open(self, entry: ProviderEntry) -> tuple[Provider, Capabilities]:
+        failover = self.options.failover
+        longest_ms = self.options.connect_timeout_ms if failover is None else failover.startup_timeout_ms
         try:
-            provider = create_provider(entry, self.options, self.clock)
+            opened = stack.build(lambda server: create_provider(entry, server, self.clock), self.options, self.clock, self)
         except ProviderError as error:
             raise jms_error(error, "connect") from error
-        opened = stack.build(provider, self.options, self.clock)
         try:
-            return opened, result(opened.open(self), self.options.connect_timeout_ms / 1000 + _GRACE_S, "connect")
+            return opened, result(opened.open(self), longest_ms / 1000 + _GRACE_S, "connect")
         except BaseException:
             self.closed = True
             opened.close()
@@ -194,12 +212,29 @@ class Link:
             port.broke(cause)
 
     def on_lost(self, cause: ProviderError) -> None:
-        """Remember why, and tell the connection."""
+        """Remember why, and tell the connection: that it is the end, or that another link is on its way."""
         if self.closed or self.lost:
             return
+        if self.options.failover is not None and not cause.fatal:
+            self.interrupted = True
+            self._owner.interrupted(cause)
+            return
         self.lost = cause
-        self._on_lost(cause)
+        self._owner.lost(cause)
 
     def on_resumed(self) -> None:
-        """Nothing to do: a reconnecting decorator has made all handles valid again."""
-        _log.info("link %d: resumed", self.number)
+        """A reconnecting decorator has made all handles valid again."""
+        self.interrupted = False
+        if not self.closed:
+            self._owner.resumed(self._url)
+
+    def on_attempt(self, url: str, attempt: int, cause: Exception | None) -> None:
+        """An attempt to make a link has failed, or succeeded (None)."""
+        if cause is None:
+            self._url = url
+        elif not self.closed:
+            self._owner.attempt_failed(url, attempt, jms_error(cause, f"connect to {url}"))
+
+    def survives(self, error: JMSException) -> bool:
+        """Return whether an error only says that there is no link at the moment, while another one is on its way."""
+        return self.options.failover is not None and self.lost is None and error.error_code == "connection"

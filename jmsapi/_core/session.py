@@ -14,16 +14,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jmsapi._core.closing import quiesce, shut
+from jmsapi._core.committing import commit, rollback
 from jmsapi._core.creators import Creators
 from jmsapi._core.dispatch import Dispatcher
 from jmsapi._core.errors_map import jms_error
+from jmsapi._core.interruptions import Interruptions
 from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED, Entry, Inbox, Ledger, Plan
 from jmsapi._core.message import MessageImpl, received
 from jmsapi._core.outbox import Outbox, Ticket
 from jmsapi._core.transaction import LocalTransaction, NoTransaction
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import CompletionListener, Message
-from jmsapi.errors import IllegalStateException, JMSException, TransactionRolledBackException
+from jmsapi.errors import IllegalStateException, JMSException
 from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope, ProviderError
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class SessionImpl(Creators):
         self.closed = False
         options = self.link.options
         self.ledger = Ledger(mode, max_redeliveries=options.max_redeliveries)
+        self.interruptions = Interruptions(self)
         self.listening: set[ConsumerImpl] = set()
         """Consumers with a listener."""
         self.consumers: dict[Inbox, ConsumerImpl] = {}
@@ -129,7 +132,8 @@ class SessionImpl(Creators):
     # ---- messages -------------------------------------------------------------------------------------------------
     def message(self, entry: Entry) -> MessageImpl:
         """Return the message object of a delivery, a new one each time (B.3.1-7)."""
-        return received(entry.delivery, entry.extra, self.acknowledge_all, self.connection.codec, self.connection)
+        acknowledge = self.interruptions.acknowledge_of(entry)
+        return received(entry.delivery, entry.extra, acknowledge, self.connection.codec, self.connection)
 
     def next_message_id(self) -> str:
         """Return an id that no other message has."""
@@ -142,6 +146,7 @@ class SessionImpl(Creators):
         if self.mode != CLIENT:
             return
         self.check_open()
+        self.interruptions.check_nothing_lost()
         with self.lock:
             plan = self.ledger.acknowledge()
         if plan is not None:
@@ -225,45 +230,11 @@ class SessionImpl(Creators):
 
     def commit(self) -> None:
         """Commit the transaction and begin the next; see Session."""
-        transaction = self._check_transacted("commit")
-        self._await_sends("commit")
-        failure = self.outbox.take_failure()
-        if failure is not None:
-            self._roll_back(transaction)
-            raise TransactionRolledBackException(
-                f"commit: a message of the transaction was not sent ({failure}), so all of it is rolled back"
-            ) from failure
-        with self.lock:
-            tags = self.ledger.held()
-        try:
-            transaction.commit(tags)
-        except TransactionRolledBackException:
-            with self.lock:
-                plan = self.ledger.rolled_back(broker_returns=self.link.capabilities.rollback_returns)
-            self.carry_out(plan)
-            raise
-        except JMSException:
-            # The outcome is not known. Neither settle nor hand out again: what was not committed comes from the broker.
-            with self.lock:
-                plan = self.ledger.committed()
-            self.carry_out(plan)
-            raise
-        with self.lock:
-            plan = self.ledger.committed()
-        self.carry_out(plan)
+        commit(self, self._check_transacted("commit"))
 
     def rollback(self) -> None:
         """Roll the transaction back and hand out again what it received; see Session."""
-        transaction = self._check_transacted("rollback")
-        self._await_sends("rollback")
-        self.outbox.take_failure()
-        self._roll_back(transaction)
-
-    def _roll_back(self, transaction: LocalTransaction) -> None:
-        transaction.rollback()
-        with self.lock:
-            plan = self.ledger.rolled_back(broker_returns=self.link.capabilities.rollback_returns)
-        self.carry_out(plan)
+        rollback(self, self._check_transacted("rollback"))
 
     def recover(self) -> None:
         """Hand out again what is delivered and not acknowledged; see Session."""
@@ -283,11 +254,6 @@ class SessionImpl(Creators):
             raise IllegalStateException(f"{asked}: a completion listener may not end the transaction of its own session")
         self.check_open()
         return self.transaction
-
-    def _await_sends(self, asked: str) -> None:
-        timeout_ms = self.link.options.send_timeout_ms
-        if not self.outbox.quiet(Deadline(timeout_ms)):
-            raise JMSException(f"{asked}: sends are still not confirmed after {timeout_ms} ms", "timeout")
 
     # ---- sending --------------------------------------------------------------------------------------------------
     def send(
@@ -320,6 +286,23 @@ class SessionImpl(Creators):
             raise jms_error(error, "send a message") from error
         if awaited:
             self.outbox.wait_for(ticket, timeout)
+
+    # ---- links that are lost and made again -----------------------------------------------------------------------
+    def interrupted(self, cause: ProviderError) -> None:
+        """The link is lost and another one is on its way: forget what came by it. Called on a provider's thread."""
+        with self.lock:
+            self.interruptions.note(self.ledger.interrupted(self.consumers), cause)
+            self.changed.notify_all()
+
+    def resumed(self) -> None:
+        """Everything is there again: let messages come, and end what only waited for its last message's outcome."""
+        with self.lock:
+            consumers = dict(self.consumers)
+        for inbox, consumer in consumers.items():
+            if inbox.idle:
+                self.release(inbox)
+            else:
+                consumer.make_room()
 
     # ---- closing --------------------------------------------------------------------------------------------------
     def close_consumer(self, consumer: ConsumerImpl) -> None:

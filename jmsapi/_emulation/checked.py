@@ -69,6 +69,8 @@ class Checked:
         self._in_transaction: dict[Handle, list[Tag]] = {}
         self._tokens: set[int] = set()
         self._lost = False
+        """A link was lost: what is settled may be of that one, and is void."""
+        self._given_up = False
         self._inside = threading.local()
 
     # ---- calls of the core ----------------------------------------------------------------------------------------
@@ -238,9 +240,14 @@ class Checked:
 
     def on_lost(self, cause: ProviderError) -> None:
         """Check that it is said once."""
-        if self._lost:
-            self._broken(8, "the link is lost twice")
-        self._lost = True
+        if self._given_up:
+            self._broken(8, "the link is lost for good, and then lost again")
+        self._lost, self._given_up = True, cause.fatal
+        with self._guard:
+            # What came by it is void: it comes again, and settling it has no effect.
+            for watched in self._consumers.values():
+                watched.tags.clear()
+            self._unsettled.clear()
         self._check_error("on_lost", cause)
         try:
             self._tell().on_lost(cause)
@@ -248,12 +255,9 @@ class Checked:
             self._told()
 
     def on_resumed(self) -> None:
-        """Pass on."""
-        self._lost = False
-        try:
-            self._tell().on_resumed()
-        finally:
-            self._told()
+        """Pass on; the one event from inside of which the core may call."""
+        if self._events is not None:
+            self._events.on_resumed()
 
     # ---- what is checked ------------------------------------------------------------------------------------------
     def _broken(self, rule: int, words: str) -> None:

@@ -5,11 +5,11 @@ Not imported by ``jmsapi.spi`` itself, so that pydantic is loaded only when a fa
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveInt, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveInt, SecretStr, SerializeAsAny
 
-__all__ = ["ProviderOptions", "TlsOptions", "Words"]
+__all__ = ["FailoverOptions", "ProviderOptions", "TlsOptions", "Words"]
 
 
 def _words(value: object) -> object:
@@ -56,6 +56,86 @@ class ProviderOptions(BaseModel):
     )
     checked: bool = Field(default=False, description="Assert the provider contract on every call, for tests; slow")
 
+    failover: FailoverOptions | None = Field(
+        default=None, description="How a lost link is made again; None: it is not. From a failover: URL, never from an option"
+    )
+
+    @property
+    def silence_ms(self) -> int:
+        """How long this wire's peer may be silent before it is taken for dead; 0 when nobody watches."""
+        return 0
+
+    def having(self, **changes: object) -> Self:
+        """Return a copy with some fields changed, for every server of a failover list too.
+
+        Args:
+            changes: Fields by name, already of the right type.
+        """
+        changed = self.model_copy(update=changes)
+        if self.failover is None:
+            return changed
+        servers = tuple(server.model_copy(update=changes) for server in self.failover.servers)
+        return changed.model_copy(update={"failover": self.failover.model_copy(update={"servers": servers})})
+
+
+class FailoverOptions(BaseModel):
+    """How a lost link is made again: the options of ``failover:(url,url)?...``. Java's names are those of Qpid JMS.
+
+    Times are milliseconds. One attempt tries each server of the list once.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=True)
+
+    servers: tuple[SerializeAsAny[ProviderOptions], ...] = Field(default=(), description="The servers, in the order of the list")
+    max_reconnect_attempts: int = Field(
+        default=-1,
+        ge=-1,
+        alias="maxReconnectAttempts",
+        description="Attempts after a lost link; -1 no end, 0 none",
+    )
+    startup_max_reconnect_attempts: int = Field(
+        default=-1,
+        ge=-1,
+        alias="startupMaxReconnectAttempts",
+        description="The same for the first link of a connection; -1: as max_reconnect_attempts",
+    )
+    startup_timeout_ms: PositiveInt = Field(
+        default=60_000, alias="startupTimeout", description="Longest time that create_connection may take, all attempts together"
+    )
+    initial_reconnect_delay_ms: NonNegativeInt = Field(
+        default=0, alias="initialReconnectDelay", description="Wait before the first attempt after a lost link"
+    )
+    reconnect_delay_ms: NonNegativeInt = Field(default=10, alias="reconnectDelay", description="Wait before the second attempt")
+    max_reconnect_delay_ms: PositiveInt = Field(
+        default=30_000, alias="maxReconnectDelay", description="Longest wait between two attempts"
+    )
+    use_reconnect_back_off: bool = Field(
+        default=True, alias="useReconnectBackOff", description="Let the wait grow from attempt to attempt"
+    )
+    reconnect_back_off_multiplier: float = Field(
+        default=2.0, ge=1.0, le=1000.0, alias="reconnectBackOffMultiplier", description="By how much the wait grows"
+    )
+    jitter: float = Field(
+        default=0.1, ge=0.0, le=1.0, description="Chance in each wait, as a part of it, so that clients do not come all at once"
+    )
+    randomize: bool = Field(default=False, description="Try the servers in an order of chance")
+    client_id_grace_ms: NonNegativeInt | None = Field(
+        default=None,
+        alias="clientIdGrace",
+        description="How long our own dead link may still hold the client id or a durable subscription; "
+        "left out: twice the heart-beat",
+    )
+    resend_unconfirmed: bool = Field(
+        default=False,
+        alias="resendUnconfirmed",
+        description="Send again what was not confirmed when the link was lost, marked; left out: it fails as in doubt",
+    )
+    recreate_temporary: bool = Field(
+        default=False,
+        alias="recreateTemporary",
+        description="Make temporary destinations again under the same objects; left out: they are gone",
+    )
+
 
 class TlsOptions(ProviderOptions):
     """TLS settings of the wires that have it. Each check can be switched off by itself, which is logged."""
@@ -68,3 +148,7 @@ class TlsOptions(ProviderOptions):
     tls_verify: bool = Field(default=True, description="Check the certificate chain")
     tls_verify_host: bool = Field(default=True, description="Check that the certificate names the host")
     vhost: str | None = Field(default=None, description="Virtual host of the broker")
+
+
+ProviderOptions.model_rebuild()
+TlsOptions.model_rebuild()

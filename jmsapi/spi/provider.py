@@ -72,10 +72,17 @@ class Events(Protocol):
         """The broker ended one session, consumer or producer by itself; the rest of the connection lives."""
 
     def on_lost(self, cause: ProviderError) -> None:
-        """The link is gone. Said once; every handle is dead, every pending future has failed."""
+        """The link is gone; every handle is dead, every pending future has failed. Said once.
+
+        A reconnecting decorator says it of each link: a cause that is not fatal means that another one is being made. What was
+        delivered is void then and comes again, credit that was given holds, handles stay.
+        """
 
     def on_resumed(self) -> None:
-        """The link is back and all handles are valid again; only a reconnecting decorator says so."""
+        """The link is back and all handles are valid again; only a reconnecting decorator says so.
+
+        The one event from inside of which the provider may be called.
+        """
 
 
 class Provider(Protocol):

@@ -45,3 +45,8 @@ class AmqpOptions(TlsOptions):
     rabbit_delay_expiry_ms: PositiveInt = Field(
         default=60_000, alias="rabbit.delay_expiry_ms", description="An idle delay queue of RabbitMQ is dropped after this"
     )
+
+    @property
+    def silence_ms(self) -> int:
+        """How long the broker may be silent before it is taken for dead."""
+        return self.idle_timeout_ms

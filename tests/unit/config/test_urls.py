@@ -286,7 +286,7 @@ def test_parsing_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
         ("stomp://me:p?w@host", "stomp://***@host"),
         ("stomp://me:1?w@host", "stomp://***@host"),
         ("stomp://me:p@w@host", "stomp://***@host"),
-        ("failover:(stomp://me:pw@host)", "failover:***@host)"),
+        ("failover:(stomp://me:pw@host)", "failover:(stomp://***@host)"),
         ("me:pw@host", "me:***@host"),
         ("nothing", "nothing"),
         ("", ""),

@@ -1,0 +1,105 @@
+"""What a session must remember of a link that was lost while another one took its place.
+
+What the broker had handed out by the old link it hands out again by the new one, so an acknowledgement of it has no meaning
+any more, and a transaction with it cannot be committed. Both are said to who asks; nothing is said where nothing was lost.
+
+Spec: 4.4.7-2, 4.4.11-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from jmsapi._core.ledger import CLIENT, TRANSACTED, Entry
+from jmsapi.errors import JMSException
+from jmsapi.spi import ProviderError
+
+if TYPE_CHECKING:
+    from jmsapi._core.session import SessionImpl
+
+__all__ = ["Interruptions"]
+
+
+class Interruptions:
+    """Of one session. Its state is guarded by the session's lock.
+
+    Args:
+        session: Whose.
+    """
+
+    def __init__(self, session: SessionImpl) -> None:
+        self._session = session
+        self._broken: ProviderError | None = None
+        self._lost: ProviderError | None = None
+        self._acknowledge = _Acknowledge(session)
+
+    def note(self, lost: int, cause: ProviderError) -> None:
+        """The link is lost, and with it so many deliveries that were kept for ``acknowledge`` or ``commit``. With the lock."""
+        mode = self._session.mode
+        if lost and mode == TRANSACTED:
+            self._broken = cause
+        if mode == CLIENT:
+            if lost:
+                self._lost = self._acknowledge.lost = cause
+            self._acknowledge = _Acknowledge(self._session)
+
+    def take_broken(self) -> ProviderError | None:
+        """Return and forget why the running transaction cannot be committed; None when it can."""
+        with self._session.lock:
+            broken, self._broken = self._broken, None
+            return broken
+
+    def acknowledge_of(self, entry: Entry) -> Callable[[], None]:
+        """Return what a message's ``acknowledge()`` does: it knows by which link the message came."""
+        acknowledge = self._acknowledge
+        if entry.lost and acknowledge.lost is None:
+            # Lost between being taken and becoming a message.
+            acknowledge = _Acknowledge(self._session)
+            acknowledge.lost = self._lost
+        return acknowledge
+
+    def check_nothing_lost(self) -> None:
+        """Say once that something which is to be acknowledged was lost.
+
+        Raises:
+            JMSException: ``redelivered``.
+        """
+        with self._session.lock:
+            lost, self._lost = self._lost, None
+        if lost is not None:
+            raise comes_again(lost)
+
+    def forget_lost(self) -> None:
+        """It was said, or what came since is acknowledged."""
+        with self._session.lock:
+            self._lost = None
+
+
+class _Acknowledge:
+    """``Message.acknowledge`` for the messages of one link."""
+
+    __slots__ = ("_session", "lost")
+
+    def __init__(self, session: SessionImpl) -> None:
+        self._session = session
+        self.lost: ProviderError | None = None
+        """Why messages of this link cannot be acknowledged any more."""
+
+    def __call__(self) -> None:
+        session = self._session
+        if not session.closed:
+            session.interruptions.forget_lost()
+            if self.lost is not None and not session.closing:
+                raise comes_again(self.lost)
+        session.acknowledge_all()
+
+
+def comes_again(cause: ProviderError) -> JMSException:
+    """Return what is said of an acknowledgement that comes too late."""
+    error = JMSException(
+        f"acknowledge: the link by which it was delivered was lost ({cause.message}); it is not acknowledged and comes again",
+        "redelivered",
+    )
+    error.__cause__ = cause
+    return error

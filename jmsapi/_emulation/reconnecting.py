@@ -1,0 +1,321 @@
+"""Links that are made again: a decorator of the seam, for ``failover:`` URLs.
+
+What the core holds outlives a link. A loss is told by ``on_lost`` with an error that is not fatal; when another link is there,
+with everything on it, comes ``on_resumed``. A fatal error means that it was given up.
+
+What holds over a break, for each call:
+
+| call | under way, or made while there is no link |
+|---|---|
+| open_session, open_consumer, open_producer, begin, create_temporary, remove | made (again) on the next link |
+| drain | fails: nothing is at hand |
+| release | done: the end of the link has released everything |
+| credit | counts: what was given and is not used up is given on the next link |
+| settle | the delivery comes again: ACCEPTED fails, the others are done |
+| send | under way: fails as IN_DOUBT, or is sent again if asked for; not begun: waits for the next link |
+| a transaction in which something was done | can only roll back: ``end(commit=True)`` fails as ROLLED_BACK |
+| ``end(commit=True)`` under way | fails as IN_DOUBT, never made again |
+
+Requests wait at most ``request_timeout_ms``, sends ``send_timeout_ms``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from jmsapi._emulation.reconnecting_epoch import Epoch
+from jmsapi._emulation.reconnecting_handles import (
+    ConsumerRecord,
+    LinkTag,
+    ProducerRecord,
+    SessionRecord,
+    TxRecord,
+    is_loss,
+    resolve,
+)
+from jmsapi._emulation.reconnecting_lifecycle import Lifecycle, Watch
+from jmsapi.spi import (
+    DONE,
+    Address,
+    ConsumerSpec,
+    Envelope,
+    ErrorKind,
+    Handle,
+    Outcome,
+    ProviderError,
+    Tag,
+    failed,
+)
+
+__all__ = ["Reconnecting", "Watch"]
+
+
+class Reconnecting(Lifecycle):
+    """One connection to one of several servers, over as many links as it takes; see ``Lifecycle`` for its arguments."""
+
+    # ---- what is made again ---------------------------------------------------------------------------------------
+    def open_session(self, *, transacted: bool) -> Future[Handle]:
+        """Open a session that outlives its link."""
+        record = SessionRecord(transacted=transacted)
+
+        def keep(epoch: Epoch, inner: Handle) -> Handle:
+            record.epoch, record.inner = epoch, inner
+            self.sessions[record] = None
+            return record
+
+        return self.requests.ask(lambda epoch: epoch.provider.open_session(transacted=transacted), keep)
+
+    def open_consumer(self, session: Handle, spec: ConsumerSpec) -> Future[Handle]:
+        """Open a consumer, subscription or browser; all but a browser outlive their link."""
+        owner = _session(session)
+        record = ConsumerRecord(owner, spec)
+
+        def keep(epoch: Epoch, inner: Handle) -> Handle:
+            record.epoch, record.inner = epoch, inner
+            epoch.consumers[inner] = record
+            owner.children[record] = None
+            return record
+
+        def start(epoch: Epoch) -> Future[Handle]:
+            return epoch.provider.open_consumer(owner.on(epoch), self.restoring.spec_here(spec))
+
+        return self.requests.ask(start, keep)
+
+    def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
+        """Open a producer that outlives its link."""
+        owner = _session(session)
+        record = ProducerRecord(owner, destination)
+
+        def keep(epoch: Epoch, inner: Handle) -> Handle:
+            record.epoch, record.inner = epoch, inner
+            owner.children[record] = None
+            return record
+
+        def start(epoch: Epoch) -> Future[Handle]:
+            place = None if destination is None else self.restoring.here(destination)
+            return epoch.provider.open_producer(owner.on(epoch), place)
+
+        return self.requests.ask(start, keep)
+
+    def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
+        """Create a destination that ends with its link, or is made again if that is asked for."""
+        owner = _session(session)
+
+        def keep(_: Epoch, address: Address) -> Address:
+            self.restoring.temporary(owner, address)
+            return address
+
+        return self.requests.ask(lambda epoch: epoch.provider.create_temporary(owner.on(epoch), topic=topic), keep)
+
+    def remove(self, session: Handle, what: Address | str) -> Future[None]:
+        """Remove a temporary destination, or end a durable subscription; that it is not there any more is as good."""
+        owner = _session(session)
+
+        def start(epoch: Epoch) -> Future[None]:
+            named = what if isinstance(what, str) else self.restoring.here(what)
+            return epoch.provider.remove(owner.on(epoch), named)
+
+        def keep(_: Epoch, answer: None) -> None:
+            if isinstance(what, Address):
+                self.restoring.removed(what)
+            return answer
+
+        return self.requests.ask(start, keep, ErrorKind.SUBSCRIPTION if isinstance(what, str) else ErrorKind.DESTINATION)
+
+    def release(self, handle: Handle) -> Future[None]:
+        """End a session, consumer or producer; without a link it is ended already."""
+        if not isinstance(handle, SessionRecord | ConsumerRecord | ProducerRecord):
+            return failed(ProviderError(ErrorKind.CLOSED, "not a handle of this connection"))
+        with self.guard:
+            epoch = self.epoch
+            inner = handle.inner if epoch is not None and handle.is_on(epoch) else None
+            handle.released = True
+            if isinstance(handle, SessionRecord):
+                self.sessions.pop(handle, None)
+            else:
+                handle.session.children.pop(handle, None)
+        if epoch is None or inner is None:
+            return DONE
+        answer: Future[None] = Future()
+
+        def done(released: Future[None]) -> None:
+            with self.guard:
+                epoch.consumers.pop(inner, None)
+            error = released.exception()
+            resolve(answer, error=None if is_loss(error, over=epoch.over) else error)
+
+        try:
+            epoch.provider.release(inner).add_done_callback(done)
+        except ProviderError as error:
+            return DONE if is_loss(error) else failed(error)
+        return answer
+
+    # ---- receiving ------------------------------------------------------------------------------------------------
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        """Allow more deliveries, by whatever link they come."""
+        if not isinstance(consumer, ConsumerRecord):
+            return failed(ProviderError(ErrorKind.CLOSED, "not a consumer of this connection"))
+        with self.guard:
+            consumer.credit += n
+            epoch = self.epoch
+            inner = consumer.inner if epoch is not None and consumer.is_on(epoch) else None
+        if epoch is None or inner is None:
+            return DONE
+        try:
+            future = epoch.provider.credit(inner, n)
+        except ProviderError as error:
+            future = failed(error)
+        failure = future.exception() if future.done() else None
+        if isinstance(failure, ProviderError) and is_loss(failure, over=epoch.over):
+            self.suspect(epoch, failure)
+            return DONE
+        return future
+
+    def drain(self, consumer: Handle) -> Future[None]:
+        """Take all credit back. Without a link there is nothing at hand: it fails, and the credit holds for the next link."""
+        if not isinstance(consumer, ConsumerRecord):
+            return failed(ProviderError(ErrorKind.CLOSED, "not a consumer of this connection"))
+        with self.guard:
+            epoch = self.epoch
+            inner = consumer.inner if epoch is not None and consumer.is_on(epoch) else None
+        if consumer.refused is not None:
+            return failed(consumer.refused)
+        if epoch is None or inner is None:
+            return failed(
+                ProviderError(ErrorKind.CONNECTION, "there is no link at the moment") if self.usable else self.why_not()
+            )
+        answer: Future[None] = Future()
+
+        def done(drained: Future[None]) -> None:
+            error = drained.exception()
+            if error is None:
+                with self.guard:
+                    if self.epoch is epoch:
+                        consumer.credit = 0
+            elif isinstance(error, ProviderError) and is_loss(error, over=epoch.over):
+                self.suspect(epoch, error)
+                error = ProviderError(ErrorKind.CONNECTION, error.message)
+            resolve(answer, error=error)
+
+        try:
+            epoch.provider.drain(inner).add_done_callback(done)
+        except ProviderError as error:
+            return failed(error)
+        return answer
+
+    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+        """Say what became of deliveries; what came by a link that is lost comes again, whatever is said of it."""
+        epoch = self.epoch
+        mine = [tag.inner for tag in tags if isinstance(tag, LinkTag) and tag.epoch is epoch]
+        stale = len(mine) < len(tags)
+        if isinstance(tx, TxRecord):
+            return self._enlist(tx, mine, stale)
+        future = DONE
+        if epoch is not None and mine:
+            try:
+                future = epoch.provider.settle(mine, outcome)
+            except ProviderError as error:
+                future = failed(error)
+            if not future.done() or future.exception() is not None:
+                future = self._settled(epoch, future)
+        if stale and outcome is Outcome.ACCEPTED:
+            text = "the link by which it was delivered was lost before it was acknowledged; it comes again"
+            return failed(ProviderError(ErrorKind.CONNECTION, text))
+        return future
+
+    def _settled(self, epoch: Epoch, future: Future[None]) -> Future[None]:
+        answer: Future[None] = Future()
+
+        def done(settled: Future[None]) -> None:
+            error = settled.exception()
+            if isinstance(error, ProviderError) and (is_loss(error, over=epoch.over)):
+                self.suspect(epoch, error)
+                text = f"the link was lost before the broker confirmed it ({error.message}); what was acknowledged may come again"
+                error = ProviderError(ErrorKind.IN_DOUBT, text)
+            resolve(answer, error=error)
+
+        future.add_done_callback(done)
+        return answer
+
+    def _enlist(self, tx: TxRecord, mine: list[Tag], stale: bool) -> Future[None]:
+        with self.guard:
+            epoch = self.epoch
+            tx.used = True
+            inner = tx.inner if epoch is not None and tx.is_on(epoch) else None
+            if stale or inner is None:
+                tx.doomed = True
+        if tx.doomed or epoch is None or inner is None or not mine:
+            return DONE  # the end of the transaction says what became of it
+        try:
+            return self._settled(epoch, epoch.provider.settle(mine, Outcome.ACCEPTED, inner))
+        except ProviderError as error:
+            return self._settled(epoch, failed(error))
+
+    # ---- sending --------------------------------------------------------------------------------------------------
+    def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
+        """Send one message; ``on_sent`` answers it once, whatever becomes of the link."""
+        if not isinstance(producer, ProducerRecord):
+            raise ProviderError(ErrorKind.CLOSED, "not a producer of this connection")
+        self.sends.send(producer, envelope, tx if isinstance(tx, TxRecord) else None, token)
+
+    def begin(self, session: Handle) -> Future[Handle]:
+        """Begin a transaction; as long as nothing is done in it, it outlives its link."""
+        owner = _session(session)
+        record = TxRecord(owner)
+
+        def keep(epoch: Epoch, inner: Handle) -> Handle:
+            record.epoch, record.inner = epoch, inner
+            owner.transactions[record] = None
+            return record
+
+        return self.requests.ask(lambda epoch: epoch.provider.begin(owner.on(epoch)), keep)
+
+    def end(self, tx: Handle, *, commit: bool) -> Future[None]:
+        """Commit or roll back; a transaction that spans a break is rolled back."""
+        if not isinstance(tx, TxRecord):
+            return failed(ProviderError(ErrorKind.CLOSED, "not a transaction of this connection"))
+        with self.guard:
+            epoch = self.epoch
+            inner = tx.inner if epoch is not None and tx.is_on(epoch) else None
+            doomed = tx.doomed or inner is None
+            tx.session.transactions.pop(tx, None)
+            tx.used = True
+        if epoch is None or inner is None:
+            # Its link's end has rolled it back. Of one without anything in it nothing is lost either way.
+            return failed(_rolled_back()) if commit else DONE
+        answer: Future[None] = Future()
+        try:
+            ended = epoch.provider.end(inner, commit=commit and not doomed)
+        except ProviderError as error:
+            ended = failed(error)
+
+        def done(future: Future[None]) -> None:
+            error = future.exception()
+            loss = isinstance(error, ProviderError) and (is_loss(error, over=epoch.over))
+            if loss and isinstance(error, ProviderError):
+                self.suspect(epoch, error)
+            if doomed and commit:
+                error = _rolled_back()
+            elif loss and isinstance(error, ProviderError) and error.kind is not ErrorKind.ROLLED_BACK:
+                error = _in_doubt(error) if commit else None
+            resolve(answer, error=error)
+
+        ended.add_done_callback(done)
+        return answer
+
+
+def _session(handle: Handle) -> SessionRecord:
+    if not isinstance(handle, SessionRecord):
+        raise ProviderError(ErrorKind.CLOSED, "not a session of this connection")
+    return handle
+
+
+def _rolled_back() -> ProviderError:
+    text = "the link was lost during the transaction: it is rolled back, and what was received in it comes again"
+    return ProviderError(ErrorKind.ROLLED_BACK, text)
+
+
+def _in_doubt(cause: ProviderError) -> ProviderError:
+    text = f"the link was lost before the broker answered ({cause.message}); whether the transaction is committed is not known"
+    return ProviderError(ErrorKind.IN_DOUBT, text)

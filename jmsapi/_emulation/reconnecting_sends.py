@@ -1,0 +1,213 @@
+"""The sends of a connection that may be made again: each is answered exactly once, whatever becomes of its link.
+
+A send that was under way when its link was lost has an unknown outcome. It fails and says so; or, if the application asked for
+it, it is sent again: where the broker detects duplicates by an id (Artemis) that is exact, elsewhere the copy bears a mark.
+A send that no link has seen waits for the next one, for as long as a send may take.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from jmsapi._emulation.reconnecting_handles import (
+    NotYet,
+    ProducerRecord,
+    Refused,
+    Sending,
+    TxRecord,
+    altered,
+    is_loss,
+)
+from jmsapi.spi import Envelope, ErrorKind, ProviderError, SendResult
+
+if TYPE_CHECKING:
+    from jmsapi._emulation.reconnecting_epoch import Epoch
+    from jmsapi._emulation.reconnecting_lifecycle import Lifecycle
+
+__all__ = ["DUPLICATE_ID", "RESENT", "Sends"]
+
+RESENT: Final = "JMS_PY_resent"
+"""The property of a message that was sent again: true, and the first one may have arrived too."""
+DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
+"""The property by which Artemis knows a message that it has already."""
+
+
+class Sends:
+    """What is sent.
+
+    Args:
+        life: The connection.
+        resend: What was under way is sent again.
+        timeout: Seconds that a send may wait for a link.
+    """
+
+    def __init__(self, life: Lifecycle, *, resend: bool, timeout: float) -> None:
+        self._life = life
+        self._resend = resend
+        self._timeout = timeout
+        self._waiting: deque[Sending] = deque()
+        """What no link has seen, and what is to be sent again; guarded by the connection's guard."""
+        self._flushing = False
+        self.detects = False
+        """The broker knows duplicates by their id."""
+
+    def send(self, producer: ProducerRecord, envelope: Envelope, tx: TxRecord | None, token: object) -> None:
+        """Send on the link of the moment, or wait for one."""
+        life = self._life
+        if self._resend and self.detects and tx is None:
+            properties = {**envelope.properties, DUPLICATE_ID: envelope.message_id or str(uuid.uuid4())}
+            envelope = altered(envelope, properties=properties)
+        sending = Sending(producer, envelope, tx, token, life.clock.monotonic())
+        epoch = life.epoch
+        if tx is not None:
+            with life.guard:
+                epoch = life.epoch
+                alive = epoch is not None and tx.is_on(epoch) and not tx.doomed
+                tx.used = True
+                tx.doomed = not alive
+            if not alive:
+                self._answer([(token, _rolled_back())])
+                return
+        elif epoch is None or self._waiting or self._flushing:
+            with life.guard:
+                life.check_usable()
+                epoch = life.epoch
+                if epoch is None or self._waiting or self._flushing:
+                    self._waiting.append(sending)
+                    return
+        if epoch is not None and not self._started(epoch, sending):
+            self._wait(sending)
+
+    def _wait(self, sending: Sending) -> None:
+        """Let a send that no link has seen wait for the next link."""
+        with self._life.guard:
+            usable = self._life.usable
+            if usable:
+                self._waiting.append(sending)
+        if not usable:
+            self._answer([(sending.token, self._life.why_not())])
+        elif self._life.epoch is not None:
+            self.flush()
+
+    def _started(self, epoch: Epoch, sending: Sending) -> bool:
+        """Give a send to a link; False when that has not seen it because it is gone.
+
+        Raises:
+            ProviderError: It cannot be sent at all, and will not be answered.
+        """
+        key = id(sending.token)
+        epoch.unanswered[key] = sending
+        if epoch.over:
+            # Whoever ended the link has answered it, or it is still ours.
+            return epoch.unanswered.pop(key, None) is None
+        tx = sending.tx
+        try:
+            producer = sending.producer.on(epoch)
+            inner_tx = None if tx is None else tx.on(epoch)
+            epoch.provider.send(producer, self._life.renamed(sending.envelope), inner_tx, sending.token)
+        except (NotYet, Refused, ProviderError) as error:
+            if epoch.unanswered.pop(key, None) is None:
+                return True
+            if isinstance(error, ProviderError) and not is_loss(error):
+                raise
+            if isinstance(error, Refused):
+                raise error.cause from None
+            if tx is not None:
+                tx.doomed = True
+                self._answer([(sending.token, _rolled_back())])
+                return True
+            if isinstance(error, ProviderError):
+                self._life.suspect(epoch, error)
+            return False
+        return True
+
+    def lost(self, epoch: Epoch, cause: ProviderError) -> None:
+        """Answer what was under way on a link that is over now, or send it again."""
+        left = list(epoch.unanswered.items())
+        answers: list[SendResult] = []
+        again: list[Sending] = []
+        for key, sending in left:
+            if epoch.unanswered.pop(key, None) is None:
+                continue
+            if sending.tx is not None:
+                answers.append((sending.token, _rolled_back()))
+            elif self._resend and self._life.usable:
+                again.append(self._marked(sending))
+            else:
+                text = f"the link was lost before the broker confirmed it ({cause.message}); it may or may not have arrived"
+                answers.append((sending.token, ProviderError(ErrorKind.IN_DOUBT, text)))
+        if again:
+            with self._life.guard:
+                self._waiting.extendleft(reversed(again))
+        self._answer(answers)
+
+    def _marked(self, sending: Sending) -> Sending:
+        if DUPLICATE_ID not in sending.envelope.properties:
+            properties = {**sending.envelope.properties, RESENT: True}
+            sending.envelope = altered(sending.envelope, properties=properties)
+        return sending
+
+    def flush(self) -> None:
+        """Send what waits, in its order; what has waited too long fails instead."""
+        life = self._life
+        with life.guard:
+            if self._flushing:
+                return
+            self._flushing = True
+        while True:
+            with life.guard:
+                epoch = life.epoch
+                if epoch is None or not self._waiting:
+                    self._flushing = False
+                    return
+                sending = self._waiting.popleft()
+            try:
+                if self._is_late(sending):
+                    raise _late()
+                started = self._started(epoch, sending)
+            except ProviderError as error:
+                self._answer([(sending.token, error)])
+                continue
+            if not started:
+                with life.guard:
+                    usable = life.usable
+                    if usable:
+                        self._waiting.appendleft(sending)
+                    if usable and life.epoch is epoch:
+                        # The link is about to be lost; the next one begins here.
+                        self._flushing = False
+                        return
+                if not usable:
+                    self._answer([(sending.token, life.why_not())])
+
+    def expire(self) -> None:
+        """Fail what has waited too long."""
+        with self._life.guard:
+            late = [sending for sending in self._waiting if self._is_late(sending)]
+            for sending in late:
+                self._waiting.remove(sending)
+        self._answer([(sending.token, _late()) for sending in late])
+
+    def fail(self, cause: ProviderError) -> None:
+        """Fail everything that waits: there will be no link."""
+        with self._life.guard:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+        self._answer([(sending.token, cause) for sending in waiting])
+
+    def _is_late(self, sending: Sending) -> bool:
+        return self._life.clock.monotonic() - sending.since > self._timeout
+
+    def _answer(self, answers: list[SendResult]) -> None:
+        if answers:
+            self._life.above.on_sent(answers)
+
+
+def _rolled_back() -> ProviderError:
+    return ProviderError(ErrorKind.ROLLED_BACK, "the link was lost during the transaction, so the broker rolled it back")
+
+
+def _late() -> ProviderError:
+    return ProviderError(ErrorKind.TIMEOUT, "the link was not back in time; it was not sent")

@@ -1,0 +1,130 @@
+"""``failover:(url,url,...)?option=value&...``: a list of servers of one provider, and what holds for all of them.
+
+Behind the list stand the options of reconnecting, in Java's spelling with or without ``failover.`` or in ours, and any option
+of the provider: it goes to each server. What a server says itself is its own: where it is, and who asks. All else must be the
+same for all, since a connection goes on at another server as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from jmsapi.errors import JMSException
+
+if TYPE_CHECKING:
+    from jmsapi.spi.options import ProviderOptions
+
+__all__ = ["FailoverUrl", "is_failover", "parse_failover", "split_failover"]
+
+_LIST: Final = re.compile(r"failover:(?://)?\((.*)\)(?:\?(.*))?", re.DOTALL | re.IGNORECASE)
+_BETWEEN: Final = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)")
+_OF_A_SERVER: Final = frozenset(
+    {"scheme", "host", "port", "path", "user", "password", "vhost", "failover"}
+    | {"tls_ca", "tls_cert", "tls_key", "tls_key_password", "tls_verify", "tls_verify_host"}
+)
+"""What may differ from server to server."""
+_PREFIX: Final = "failover."
+
+
+class FailoverUrl:
+    """The parts of a failover URL: the servers' URLs, and the query behind the list."""
+
+    def __init__(self, servers: tuple[str, ...], query: str) -> None:
+        self.servers = servers
+        self.query = query
+
+    def __repr__(self) -> str:
+        return f"FailoverUrl({len(self.servers)} servers)"
+
+    def joined(self, change: Callable[[str], str]) -> str:
+        """Return the URL again with each server's URL changed."""
+        query = f"?{self.query}" if self.query else ""
+        return f"failover:({','.join(map(change, self.servers))}){query}"
+
+
+def is_failover(url: str) -> bool:
+    """Return whether a URL means to be a failover list."""
+    return url[:9].lower() == "failover:"
+
+
+def split_failover(url: str) -> FailoverUrl | None:
+    """Return the parts of a failover URL; None when it is not written as one."""
+    found = _LIST.fullmatch(url)
+    if found is None:
+        return None
+    servers = tuple(part.strip() for part in _BETWEEN.split(found[1]) if part.strip())
+    return FailoverUrl(servers, found[2] or "") if servers else None
+
+
+def parse_failover(
+    parts: FailoverUrl,
+    given: Mapping[str, str],
+    options: Mapping[str, object],
+    parse: Callable[[str, Mapping[str, object]], ProviderOptions],
+) -> ProviderOptions:
+    """Return the options of the first server, which hold for the connection, with the others in ``failover``.
+
+    Args:
+        parts: The URL, split.
+        given: The parameters behind the list, decoded.
+        options: Keyword options; they win over the URL.
+        parse: Turns a server's URL and the options that hold for each into its own options.
+    Raises:
+        JMSException: ``unknown-option``, ``bad-option`` or ``bad-url``.
+    """
+    from jmsapi.config import closest, validated
+    from jmsapi.spi.options import FailoverOptions
+
+    names = _names()
+    ours: dict[str, object] = {}
+    theirs: dict[str, object] = {}
+    for source, pairs in (("the failover URL", given), ("the options", options)):
+        for name, value in pairs.items():
+            known = names.get(name.removeprefix(_PREFIX)) if name != "servers" else None
+            if known is not None:
+                ours[known] = value
+            elif name.startswith(_PREFIX):
+                near = closest(name.removeprefix(_PREFIX), set(names.values()), "options")
+                raise JMSException(f"{source}: unknown option {name!r}{near}", "unknown-option")
+            else:
+                theirs[name] = value
+    settings = validated(FailoverOptions, ours, "failover", error_code="bad-option")
+    try:
+        servers = tuple(parse(url, theirs) for url in parts.servers)
+    except JMSException as error:
+        # A misspelt option of ours looks like an unknown one of the provider.
+        ends = [end for name in theirs if "did you mean" in (end := closest(name, names, "options"))]
+        if error.error_code != "unknown-option" or not ends or "did you mean" in str(error):
+            raise
+        raise JMSException(f"{str(error).partition('; ')[0]}{ends[0]}", "unknown-option") from None
+    _check_alike(servers)
+    return servers[0].model_copy(update={"failover": settings.model_copy(update={"servers": servers})})
+
+
+def _names() -> dict[str, str]:
+    """Return each spelling of an option of reconnecting, and the one that the model takes."""
+    from jmsapi.spi.options import FailoverOptions
+
+    names: dict[str, str] = {}
+    for name, field in FailoverOptions.model_fields.items():
+        if name != "servers":
+            names |= dict.fromkeys((name, name.removesuffix("_ms"), field.alias or name), name)
+    return names
+
+
+def _check_alike(servers: tuple[ProviderOptions, ...]) -> None:
+    first = servers[0]
+    for server in servers[1:]:
+        if type(server) is not type(first):
+            raise JMSException(
+                f"failover: {first.scheme}:// and {server.scheme}:// are different wires; a list has servers of one", "bad-url"
+            )
+        for name in type(first).model_fields:
+            if name not in _OF_A_SERVER and getattr(server, name) != getattr(first, name):
+                raise JMSException(
+                    f"failover: the option {name!r} is not the same for all servers; write it behind the list, as in "
+                    f"failover:(...)?{name}=...",
+                    "bad-option",
+                )
