@@ -107,7 +107,7 @@ class StompEnvelope:
         subscribed: The address of the subscription it came by.
     """
 
-    __slots__ = ("_dialect", "_frame", "_kind", "_properties", "_subscribed")
+    __slots__ = ("_dialect", "_frame", "_kind", "_properties", "_subscribed", "_text")
 
     def __init__(self, frame: Frame, dialect: Dialect, subscribed: Address) -> None:
         self._frame = frame
@@ -115,6 +115,7 @@ class StompEnvelope:
         self._subscribed = subscribed
         self._kind: MessageKind | None = None
         self._properties: Mapping[str, Value] | None = None
+        self._text: str | None = None
 
     @property
     def kind(self) -> MessageKind:
@@ -204,16 +205,23 @@ class StompEnvelope:
 
     @property
     def body(self) -> Body:
-        """The content, by ``kind``."""
-        headers = Peek(self._frame)
+        """The content, by ``kind``. A text takes the place of its bytes once it is read."""
+        frame = self._frame  # before the text: who finds the frame without a body finds the text
+        if self._text is not None:
+            return self._text
+        headers = Peek(frame)
         if "JMS_PY_type" not in headers:
             if headers.get("type") == MARK:
-                return read_value(self._frame.body)[1]
+                return read_value(frame.body)[1]
             # Java's null object takes bytes as well.
-            if self.kind in (MessageKind.MAP, MessageKind.STREAM) or (self.kind is MessageKind.OBJECT and not self._frame.body):
+            if self.kind in (MessageKind.MAP, MessageKind.STREAM) or (self.kind is MessageKind.OBJECT and not frame.body):
                 text = f"the broker does not show the content of a foreign {self.kind.name.lower()} message to STOMP"
                 raise ProviderError(ErrorKind.FORMAT, text)
-        return read_body(self.kind, self._frame.body, null="JMS_PY_null" in Peek(self._frame))
+        body = read_body(self.kind, frame.body, null="JMS_PY_null" in headers)
+        if isinstance(body, str):
+            self._text = body
+            self._frame = Frame(frame.command, frame.head, b"")
+        return body
 
     @property
     def content_type(self) -> str | None:

@@ -137,6 +137,8 @@ class Lifecycle:
 
         link = self._main
         if link is None or self._wiring is None:
+            if link is not None:
+                link.end(closed_error())
             left(None)
             return
         self._loop.later(self._options.close_timeout_ms / 1000, lambda: self._give_up(link, left))

@@ -109,8 +109,16 @@ class Link:
             return
         self._loop.post(self._await_connected)
 
+    @property
+    def connecting(self) -> bool:
+        """Whether the broker has not answered CONNECT yet."""
+        return self._connecting is not None
+
     def _await_connected(self) -> None:
-        if self._connecting is not None:
+        if self.dead is not None:
+            # Ended while it was connecting, when there was no socket to close yet.
+            self._transport.disconnect_socket()
+        elif self._connecting is not None:
             late = ProviderError(ErrorKind.TIMEOUT, "the broker did not answer CONNECT in time", fatal=True)
             self._late = self._loop.later(self._settings.connect_timeout, lambda: self.end(late))
 

@@ -44,8 +44,13 @@ class Links:
             name = f"jmsapi-{self._loop.serial}-connect"
             threading.Thread(target=link.connect, args=(done,), name=name, daemon=True).start()
 
-        yield ask
         self._open.append(link)
+        try:
+            yield ask
+        except ProviderError:
+            if link in self._open:
+                self._open.remove(link)
+            raise
         return link
 
     def inner(self) -> Steps[Link]:
@@ -90,6 +95,8 @@ class Links:
 
     def leave(self, done: Done) -> None:
         """Leave them all in order."""
+        for link in [link for link in self._open if link.connecting]:
+            self.drop(link)
         waiting = [link for link in self._open if link.dead is None]
         left = len(waiting)
         if not waiting:

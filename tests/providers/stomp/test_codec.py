@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jmsapi.spi import Address, DestinationKind, Envelope, ErrorKind, MessageKind, PlainEnvelope, ProviderError
+from jmsapi._core.message import received as made
+from jmsapi._core.object_codec import ObjectCodec
+from jmsapi.spi import Address, Delivery, DestinationKind, Envelope, ErrorKind, MessageKind, PlainEnvelope, ProviderError, Tag
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
 from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
@@ -231,6 +235,37 @@ def test_a_foreign_object_or_map_whose_content_artemis_does_not_show_cannot_be_r
         assert caught.value.kind is ErrorKind.FORMAT
     assert received(b"JMS_AMQP_MA_x-opt-jms-msg-type:1\ncontent-length:1", b"x").body == b"x"
     assert received(b"JMS_PY_type:Object\nJMS_PY_null:1").body is None
+
+
+def test_a_received_text_takes_little_more_than_its_bytes_unread_and_read() -> None:
+    # 1 KiB and five properties, as the message object holds it; 2 KiB over the body is the most.
+    properties: dict[str, Any] = {"region": "EU", "number": 42, "total": Long(2**40), "price": 1.5, "paid": True}
+    stamps: dict[str, Any] = {"message_id": "ID:1234567890:1:1", "timestamp": 1_700_000_000_000, "origin": "me"}
+    words, codec = dialect(Artemis), ObjectCodec()
+    envelope = PlainEnvelope(MessageKind.TEXT, QUEUE, "x" * 1024, properties, **stamps)
+    wire = bytearray(encode(envelope, words, NOW, words.start_of_send(QUEUE)))
+    kept: list[Any] = []
+
+    def fill(look: Callable[[Any], object]) -> float:
+        kept.clear()
+        tracemalloc.start()
+        try:
+            for _ in range(1000):
+                (frame,) = FrameCutter(1 << 20).feed(bytes(wire))
+                kept.append(made(Delivery(Tag(), StompEnvelope(frame, words, QUEUE), 1), 0, None, codec, None))
+                look(kept[-1])
+            return tracemalloc.get_traced_memory()[0] / 1000 - 1024
+        finally:
+            tracemalloc.stop()
+
+    def read(message: Any) -> None:
+        assert [message.get_object_property(name) for name in properties] == list(properties.values())
+        assert message.text == "x" * 1024
+
+    assert fill(lambda _: None) < 1024
+    assert fill(read) < 2048
+    # It can be handed out again.
+    assert made(kept[0].delivery, 1, None, codec, None).get_body(str) == "x" * 1024
 
 
 def test_a_foreign_message_has_an_id_and_string_properties() -> None:

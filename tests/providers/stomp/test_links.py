@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
+from jmsapi_stomp import entry
 from jmsapi_stomp.opening import link_settings
 from jmsapi_stomp.options import StompOptions
+
+from .conftest import Recorder
 
 Dial = Callable[..., Any]
 Peer = Callable[..., Any]
@@ -585,6 +589,21 @@ def test_what_waits_fails_when_the_connection_is_closed(dial: Dial, peer: Peer) 
         lambda: line.provider.create_temporary(line.session(), topic=True).result(1),
     ):
         assert refused(call).kind is ErrorKind.CLOSED
+
+
+def test_close_ends_a_connection_that_is_still_being_opened(peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.serve()
+
+    url = urlsplit(peer(script).url)
+    provider = entry.create(
+        StompOptions(scheme="stomp", host=url.hostname or "", port=url.port, connect_timeout_ms=60_000), SystemClock()
+    )
+    opening = provider.open(Recorder())
+    provider.close().result(10)
+    # That no thread and no socket is left is asserted after every test.
+    assert isinstance(opening.exception(10), ProviderError)
 
 
 def test_a_provider_is_opened_once(dial: Dial, peer: Peer) -> None:
