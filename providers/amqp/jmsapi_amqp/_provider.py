@@ -6,9 +6,10 @@ I/O thread.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from jmsapi.spi import (
     DONE,
@@ -30,6 +31,7 @@ from jmsapi_amqp.attach import end_session, open_wire_session
 from jmsapi_amqp.codec import encode_message
 from jmsapi_amqp.connection import Connection
 from jmsapi_amqp.draining import drained
+from jmsapi_amqp.errors import Redirected
 from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.transactions import Coordinator, TxHandle
 
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["AmqpProvider"]
 
 T = TypeVar("T")
+_LOG: Final = logging.getLogger("jmsapi.amqp")
+_REDIRECTS: Final = 3
+"""How often in a row a broker may name another one."""
 
 
 class SessionHandle(Handle):
@@ -118,9 +123,26 @@ class AmqpProvider:
         future: Future[Capabilities] = Future()
         if self._connection is not None or self._closed is not None:
             return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider was opened before"))
-        self._connection = Connection(self._options, self._clock, events)
-        self._connection.start(future)
+        self._connect(Connection(self._options, self._clock, events), future, _REDIRECTS)
         return future
+
+    def _connect(self, connection: Connection, future: Future[Capabilities], left: int) -> None:
+        """Open a connection, and another one if the broker says where, as long as that may be."""
+        self._connection = connection
+        opened: Future[Capabilities] = Future()
+
+        def done(_: Future[Capabilities]) -> None:
+            error = opened.exception()
+            if isinstance(error, Redirected) and left and self._closed is None:
+                _LOG.info("%s: sent on to %s:%s", connection.name, error.host, error.port or "-")
+                self._connect(connection.at(error.host, error.port, error.hostname), future, left - 1)
+            elif error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(opened.result())
+
+        opened.add_done_callback(done)
+        connection.start(opened)
 
     def close(self) -> Future[None]:
         """Write out what was sent, close in order, end the I/O thread."""

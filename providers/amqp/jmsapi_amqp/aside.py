@@ -60,7 +60,7 @@ async def unsubscribe_aside(connection: Connection, link_name: str, name: str) -
     """
     from jmsapi_amqp.connection import Connection as Another
 
-    other = Another(connection.options, connection.clock, _Silent(), container="")
+    other = Another(connection.options, connection.clock, _Silent(), container="", hostname=connection.hostname)
     asked = f"unsubscribe {name!r}"
     opened: Future[Capabilities] = Future()
     other.start(opened)

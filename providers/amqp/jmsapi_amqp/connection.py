@@ -48,7 +48,9 @@ T = TypeVar("T")
 class Connection:
     """The I/O side of one AMQP connection."""
 
-    def __init__(self, options: AmqpOptions, clock: Clock, events: Events, *, container: str | None = None) -> None:
+    def __init__(
+        self, options: AmqpOptions, clock: Clock, events: Events, *, container: str | None = None, hostname: str | None = None
+    ) -> None:
         """Make it, unopened.
 
         Args:
@@ -56,8 +58,10 @@ class Connection:
             clock: Wall time, for messages that say how long they live.
             events: Who is told.
             container: The container id when it is neither the client id nor a new one.
+            hostname: What to call the broker when it is neither the virtual host nor the host.
         """
         self.options = options
+        self.hostname = hostname
         self.clock = clock
         self.events = events
         self.name = f"jmsapi-{next(_NUMBERS)}-io"
@@ -97,6 +101,11 @@ class Connection:
         self._next_tick = 0
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
+
+    def at(self, host: str, port: int | None, hostname: str | None) -> Connection:
+        """Return an unopened connection like this one to another place."""
+        options = self.options.model_copy(update={"host": host, "port": port or self.options.port})
+        return Connection(options, self.clock, self.events, container=self.container, hostname=hostname)
 
     # ------------------------------------------------------------------------------------------------ from any thread
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from jmsapi.spi import ErrorKind, ProviderError
 
-__all__ = ["Cause", "from_end", "from_os_error", "to_error"]
+__all__ = ["Cause", "Redirected", "from_end", "from_os_error", "to_error"]
 
 
 class Cause(NamedTuple):
@@ -24,6 +24,29 @@ class Cause(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.description} ({self.name})" if self.description else self.name
+
+
+_REDIRECT: Final = "amqp:connection:redirect"
+
+
+class Redirected(ProviderError):
+    """The broker says that somebody else serves us.
+
+    Args:
+        message: As for any error.
+        host: Where the other one is.
+        port: Its port; None when it was not told.
+        hostname: What to call it when the connection opens; None for its host.
+    """
+
+    def __init__(self, message: str, host: str, port: int | None, hostname: str | None) -> None:
+        super().__init__(ErrorKind.CONNECTION, message, fatal=True)
+        self.host = host
+        self.port = port
+        self.hostname = hostname
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Redirected, (self.message, self.host, self.port, self.hostname)
 
 
 _KINDS: Final[dict[str, ErrorKind]] = {
@@ -39,7 +62,7 @@ _KINDS: Final[dict[str, ErrorKind]] = {
     "amqp:framing-error": ErrorKind.PROTOCOL,
     "amqp:connection:framing-error": ErrorKind.PROTOCOL,
     "amqp:connection:forced": ErrorKind.CONNECTION,
-    "amqp:connection:redirect": ErrorKind.CONNECTION,
+    _REDIRECT: ErrorKind.CONNECTION,
     "amqp:link:stolen": ErrorKind.IN_USE,
     "amqp:transaction:rollback": ErrorKind.ROLLED_BACK,
     "amqp:transaction:timeout": ErrorKind.ROLLED_BACK,
@@ -64,6 +87,9 @@ def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = 
         fatal: Whether the whole connection is of no more use.
     """
     text = f"{asked}: the broker answered {cause}"
+    elsewhere = _elsewhere(text, cause.info) if cause.name == _REDIRECT else None
+    if elsewhere is not None:
+        return elsewhere
     kind = _KINDS.get(cause.name)
     words = cause.description
     if any(word in words for word in _NO_RIGHT):
@@ -84,6 +110,16 @@ def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = 
         elif any(word in words for word in _IN_USE):
             kind = ErrorKind.IN_USE
     return ProviderError(kind or ErrorKind.PROTOCOL, text, fatal=fatal)
+
+
+def _elsewhere(text: str, info: object) -> Redirected | None:
+    entries = cast("dict[object, object]", info) if isinstance(info, dict) else {}
+    place = {str(name): value for name, value in entries.items()}
+    host, port, hostname = place.get("network-host"), place.get("port"), place.get("hostname")
+    if not isinstance(host, str) or not host:
+        return None
+    number = int(port) if isinstance(port, int) and 0 < port < 1 << 16 else None
+    return Redirected(text, str(host), number, str(hostname) if isinstance(hostname, str) and hostname else None)
 
 
 def from_os_error(error: OSError, asked: str) -> ProviderError:

@@ -46,6 +46,8 @@ def prepare(connection: Connection) -> None:
 
 def _hostname(connection: Connection) -> str:
     options = connection.options
+    if connection.hostname is not None:
+        return connection.hostname
     if options.vhost is None:
         return options.host
     # RabbitMQ, alone in having virtual hosts, reads their name behind this word; which broker it is shows only later.
