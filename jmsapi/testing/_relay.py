@@ -81,7 +81,8 @@ class Relay:
         self._thread.join(_ORDER_S)
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):
+        # Full: it is awake. Closed: it has ended meanwhile.
+        with contextlib.suppress(OSError):
             self._waker.send(b"\0")
 
     # ---- orders ---------------------------------------------------------------------------------------------------

@@ -87,6 +87,11 @@ class FaultProxy:
         """Return how many connections are between a client and the broker now, or wait to be."""
         return sum(pair.state in (State.HELD, State.CONNECTING, State.PASSING) for pair in list(self._relay.pairs))
 
+    @property
+    def cut_pending(self) -> bool:
+        """Return whether a ``cut_after`` still waits for its bytes."""
+        return any(faults.cut_at is not None for faults in self._relay.faults)
+
     def passed(self, direction: Direction) -> int:
         """Return how many bytes went one way, or both, over all connections so far."""
         return sum(self._relay.passed[way] for way in _ways(direction))

@@ -156,7 +156,9 @@ def test_a_connection_is_cut_after_exactly_so_many_bytes_of_one_way(bench: Bench
     bench.proxy.cut_after(10, direction, how)
     receiver.sendall(b"the other way is not counted")
     assert read(sender, 28) == b"the other way is not counted"
+    assert bench.proxy.cut_pending
     sender.sendall(b"0123456789abcdef")
+    assert bench.proxy.wait_for(lambda: not bench.proxy.cut_pending)
     if how == "fin":
         assert read(receiver, 100) == b"0123456789"
     assert how_it_ended(sender) == how
