@@ -236,15 +236,18 @@ class Subscribing:
             yield partial(link.request, asked, "UNSUBSCRIBE", [("id", key)])
 
     def remove_temporary(self, address: Address, done: Done) -> None:
-        """Delete a temporary destination: on RabbitMQ its queue; elsewhere it ends when nobody uses it."""
+        """Delete a temporary destination: on RabbitMQ its queue; elsewhere what is left in it, for STOMP deletes nothing.
+
+        Artemis then deletes what is empty and idle. On Classic it lives as long as the connection, and others may go on
+        sending to it (``test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue``).
+        """
         wiring = self._wiring
         wiring.temporary.discard(address)
         if isinstance(wiring.dialect, RabbitMQ) and not address.kind.is_topic:
             run(self._delete(wiring.dialect.deletion(address.name)), done)
-        elif address.kind.is_topic or not wiring.dialect.every_error_ends:
+        elif address.kind.is_topic:
             done(None)
         else:
-            # Artemis deletes it when it is empty and idle.
             spec = ConsumerSpec(address)
             run(self._empty(wiring.dialect.plan(spec, None)), done)
 

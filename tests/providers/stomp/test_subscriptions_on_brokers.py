@@ -302,3 +302,15 @@ def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Br
     other.accept(got)
     assert bodies(got) == ["2"]
     other.provider.release(second).result(10)
+
+
+def test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue(dial: Dial, classic: Broker) -> None:
+    # STOMP has no frame that deletes one: it lives as long as its connection. Its owner refuses it from then on.
+    owner, other = dial(classic), dial(classic)
+    address = owner.provider.create_temporary(owner.session(), topic=False).result(10)
+    other.send(address, "left over", delivery_mode=2)
+    owner.provider.remove(owner.session(), address).result(10)
+    assert refused(lambda: owner.consumer(address)) is ErrorKind.DESTINATION
+    other.send(address, "into nowhere", delivery_mode=2)
+    owner.close()
+    assert refused(lambda: other.send(address, "too late", delivery_mode=2)) is ErrorKind.DESTINATION
