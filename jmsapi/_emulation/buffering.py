@@ -148,7 +148,7 @@ class BufferedTransaction(Forwarding):
             if lost is None:
                 return DONE
             answer: Future[None] = Future()
-            text = f"commit: the link was lost during the transaction ({lost.message}), so it is rolled back; nothing was sent"
+            text = f"the link was lost during the transaction ({lost.message}), so it is rolled back; nothing was sent"
             answer.set_exception(ProviderError(ErrorKind.ROLLED_BACK, text))
             return answer
         running = _Commit(self.below, tx, self._window)
@@ -277,12 +277,12 @@ class _Commit:
             self._acknowledge()
             return
         if not self._taken and error.kind is not ErrorKind.IN_DOUBT:
-            text = f"commit: the broker took nothing of the transaction, which is rolled back: {error.message}"
+            text = f"the broker took nothing of the transaction, which is rolled back: {error.message}"
             self.answer.set_exception(ProviderError(ErrorKind.ROLLED_BACK, text, fatal=error.fatal))
             return
         # The core settles nothing after a commit in doubt, so what was received would stay ours as long as its consumer.
         self._give_back()
-        text = f"commit: the broker took {self._taken} messages of the transaction and perhaps more, then: {error.message}; "
+        text = f"the broker took {self._taken} messages of the transaction and perhaps more, then: {error.message}; "
         text += "what it received comes again"
         self.answer.set_exception(ProviderError(ErrorKind.IN_DOUBT, text, fatal=error.fatal))
 
@@ -300,7 +300,7 @@ class _Commit:
             if error is None:
                 self.answer.set_result(None)
                 return
-            text = f"commit: the messages are sent, what was received may come again: {error}"
+            text = f"the messages are sent, what was received may come again: {error}"
             fatal = isinstance(error, ProviderError) and error.fatal
             self.answer.set_exception(ProviderError(ErrorKind.IN_DOUBT, text, fatal=fatal))
 

@@ -81,7 +81,7 @@ class Coordinator:
         link = self._link
         asked = "commit" if commit else "roll back"
         if link is None or link.pointer is None:
-            text = f"{asked}: the session's coordinator link has ended, and the transaction with it"
+            text = f"the session's coordinator link has ended, and the transaction with it"
             raise ProviderError(ErrorKind.ROLLED_BACK, text)
         if not commit:
             self._forget_unsent(tx)
@@ -92,14 +92,14 @@ class Coordinator:
                 promise.keep(None)
             elif commit:
                 reason = data if isinstance(data, Cause) else "without a reason"
-                text = f"commit: the broker rolled the transaction back, {reason}"
+                text = f"the broker rolled the transaction back, {reason}"
                 promise.fail(ProviderError(ErrorKind.ROLLED_BACK, text))
             else:
                 promise.fail(_refused(data, asked))
 
         def failed(error: ProviderError) -> None:
             if commit:
-                text = f"commit: {error.message}; whether the transaction was committed is not known"
+                text = f"{error.message}; whether the transaction was committed is not known"
                 promise.fail(ProviderError(ErrorKind.IN_DOUBT, text, fatal=error.fatal))
             else:
                 promise.fail(error)

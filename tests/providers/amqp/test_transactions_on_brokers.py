@@ -127,7 +127,7 @@ def test_the_broker_may_refuse_a_commit(artemis: Broker, dial: Dial, queue: Addr
 def test_rabbitmq_has_none_and_says_so(rabbitmq: Broker, dial: Dial) -> None:
     line = dial(rabbitmq)
     assert not line.capabilities.transactions
-    assert line.capabilities.transactions.emulate is None
+    assert line.capabilities.transactions.emulate == "tx"
     session = line.wire.open_session(transacted=True).result(10)
     with pytest.raises(ProviderError) as refused:
         line.wire.begin(session).result(10)
