@@ -1,0 +1,183 @@
+"""The narrow interleavings, played by hand: each with the rules as they are, and with the one broken that it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from claim_model import ModelBroker, ModelCodec, ModelStore, Process, World, ids_of
+from claim_mutants import (
+    DeletesBeforeTheFloor,
+    ForgetsSealedDoubt,
+    HasALogForEachClaim,
+    HasNoFence,
+    NeverWithdraws,
+    SealsTheNewestOnly,
+)
+
+from jmsapi.errors import JMSException
+from jmsapi.spark.batchlog import BatchLog
+from jmsapi.spark.claim import Claim, Limits
+
+
+class Stage:
+    """A world whose processes go as far as they are told."""
+
+    def __init__(self, log: type[BatchLog], messages: list[str], *, local: bool = False, claim: type[Claim[str]] = Claim) -> None:
+        self.world = World(0)
+        self.store = ModelStore(self.world, local=local)
+        self.broker = ModelBroker(self.world, silence=0)
+        self.broker.pending = list(messages)
+        self._log, self._claim = log, claim
+        self.reached: dict[str, list[str]] = {}
+        self.result: dict[str, list[str]] = {}
+
+    def log(self) -> BatchLog:
+        return self._log(self.store, ids_of, lambda: self.world.now)
+
+    def claim(self, name: str, seq: int, claim: int) -> Process:
+        """Begin an attempt of a claim, of rounds of two messages."""
+        steps = self.reached.setdefault(name, [])
+        limits = Limits(round_messages=2, idle_gap_ms=1)
+
+        def body() -> None:
+            log = self.log()
+            one = self._claim(
+                log, ModelCodec(), self.broker.connect, limits, lambda: self.world.now, lambda step, *_: steps.append(step)
+            )
+            one.run(seq, claim, 100, first_wait_ms=1)
+
+        return self.world.spawn(name, body)
+
+    def go(self, process: Process, step: str) -> None:
+        """Run a process up to a step of its claim, which it has not done yet."""
+        self.world.until(process, lambda: step in self.reached[process.name])
+
+    def do(self, what: Callable[[BatchLog], None]) -> None:
+        """Run something in a process of its own."""
+        self.world.finish(self.world.spawn("other", lambda: what(self.log())))
+
+    def rows(self, seq: int, claim: int) -> list[str]:
+        found: list[str] = []
+
+        def read(log: BatchLog) -> None:
+            for data, left_out in log.content(seq, claim):
+                found.extend(one for one in ids_of(data) if one not in left_out)
+
+        self.do(read)
+        return found
+
+    def drop(self, process: Process) -> None:
+        """Let the broker give up the consumers of a process."""
+        for consumer in list(self.broker.consumers):
+            if consumer.owner is process:
+                self.broker.drop(consumer)
+
+    def accounted(self, *claims: tuple[int, int]) -> list[str]:
+        """Return the rows of claims and what is left on the queue."""
+        found = [*self.broker.pending, *self.broker.assigned]
+        for seq, claim in claims:
+            found += self.rows(seq, claim)
+        return sorted(found)
+
+
+@pytest.mark.parametrize(("log", "expected"), [(BatchLog, ["m1", "m2"]), (HasALogForEachClaim, ["m1", "m1", "m2", "m2"])])
+def test_two_claims_that_both_had_a_message_and_were_both_not_confirmed_keep_it_once(
+    log: type[BatchLog], expected: list[str]
+) -> None:
+    stage = Stage(log, ["m1", "m2"])
+    slow = stage.claim("slow", 1, 1)
+    stage.go(slow, "append")  # it has looked, and seen nothing
+    stage.drop(slow)
+    quick = stage.claim("quick", 1, 2)
+    stage.go(quick, "confirm")  # acknowledged, and killed before it noted that
+    stage.world.kill(quick)
+    stage.world.finish(slow)
+    stage.world.finish(stage.claim("retry", 1, 2))
+    assert stage.accounted((1, 1), (1, 2)) == expected
+
+
+@pytest.mark.parametrize("dropped_before", ["write", "append", "acknowledge"])
+@pytest.mark.parametrize("claim", [Claim, NeverWithdraws])
+def test_of_two_owners_of_a_message_the_one_without_confirmation_withdraws(dropped_before: str, claim: type[Claim[str]]) -> None:
+    stage = Stage(BatchLog, ["m1", "m2", "m3"], claim=claim)
+    first = stage.claim("first", 1, 1)
+    stage.go(first, dropped_before)
+    stage.drop(first)
+    stage.world.finish(stage.claim("second", 1, 2))
+    stage.world.finish(first)
+    # Published first, it is seen in doubt by the other, so there is nothing to withdraw.
+    double = ["m1", "m2"] if claim is NeverWithdraws and dropped_before != "acknowledge" else []
+    assert stage.accounted((1, 1), (1, 2)) == sorted(["m1", "m2", "m3", *double])
+
+
+@pytest.mark.parametrize("log", [BatchLog, DeletesBeforeTheFloor])
+def test_a_zombie_does_not_append_while_its_batch_is_being_deleted(log: type[BatchLog]) -> None:
+    stage = Stage(log, ["m1", "m2"])
+    zombie = stage.claim("zombie", 1, 1)
+    stage.go(zombie, "write")
+    stage.world.finish(stage.claim("heir", 1, 1))
+    sealer = stage.world.spawn("sealer", lambda: stage.log().seal(1))
+    stage.world.until(sealer, lambda: not any(name.endswith(".slot") for name in stage.store.objects))
+    stage.world.finish(zombie)
+    stage.world.finish(sealer)
+    left = stage.accounted()
+    assert left == (["m1", "m2"] if log is BatchLog else []), "returned to the queue; lost if the floor comes after the deletes"
+
+
+@pytest.mark.parametrize("claim", [Claim, HasNoFence])
+@pytest.mark.parametrize(("local", "step"), [(True, "write"), (False, "write"), (True, "append"), (False, "append")])
+def test_a_zombie_gives_its_messages_back_when_its_batch_is_sealed(local: bool, step: str, claim: type[Claim[str]]) -> None:
+    stage = Stage(BatchLog, ["m1", "m2"], local=local, claim=claim)
+    stage.do(lambda log: log.open_batch(1))
+    zombie = stage.claim("zombie", 1, 1)
+    stage.go(zombie, step)
+    stage.world.finish(stage.claim("heir", 1, 1))
+    stage.do(lambda log: log.seal(1))
+    stage.world.finish(zombie)
+    if claim is HasNoFence and not local:
+        assert stage.accounted() == [], "lost: a local store has a second fence, as the folder is gone"
+        return
+    assert stage.accounted() == ["m1", "m2"]
+    assert [name for name in stage.store.objects if name.endswith(".slot")] == []
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"), [(BatchLog, ["m3"]), (SealsTheNewestOnly, ["m1", "m2", "m3"]), (ForgetsSealedDoubt, ["m1", "m2", "m3"])]
+)
+def test_what_a_batch_left_in_doubt_is_known_when_a_later_one_is_sealed_with_it(log: type[BatchLog], expected: list[str]) -> None:
+    stage = Stage(log, ["m1", "m2"])
+    dead = stage.claim("dead", 1, 0)
+    stage.go(dead, "acknowledge")  # published, and killed before its acknowledgement
+    stage.world.kill(dead)
+    stage.world.finish(stage.claim("retry", 1, 0))
+    assert stage.rows(1, 0) == ["m1", "m2"]
+    stage.world.finish(stage.claim("next", 2, 0))
+    stage.do(lambda log: log.seal(2))  # the sealing of batch 1 alone was lost with a driver
+    stage.drop(dead)
+    stage.broker.pending.append("m3")
+    stage.world.finish(stage.claim("third", 3, 0))
+    assert stage.rows(3, 0) == expected
+    assert stage.broker.pending == [], "what is left out is acknowledged all the same"
+
+
+def test_a_claim_that_is_being_deleted_is_not_read_as_a_shorter_one() -> None:
+    stage = Stage(BatchLog, ["m1", "m2", "m3"])
+    stage.world.finish(stage.claim("one", 1, 0))
+    sealer = stage.world.spawn("sealer", lambda: stage.log().seal(1))
+    stage.world.until(sealer, lambda: "b/000000001/000000.slot" not in stage.store.objects)
+    assert any(name.endswith(".slot") for name in stage.store.objects), "the end is still there"
+    with pytest.raises(JMSException, match="sealed and deleted"):
+        stage.rows(1, 0)
+    stage.world.kill(sealer)
+
+
+def test_a_claim_of_many_attempts_does_not_exceed_its_share() -> None:
+    stage = Stage(BatchLog, [f"m{number}" for number in range(10)])
+    first = stage.claim("first", 1, 1)
+    stage.go(first, "confirm")
+    stage.world.kill(first)
+    stage.world.finish(stage.claim("again", 1, 1))
+    assert len(stage.rows(1, 1)) == 10
+    assert json.loads(stage.store.objects["b/000000001/000000.slot"])["n"] == 2
