@@ -17,6 +17,7 @@ import logging as _logging
 
 from jmsapi import api as _api
 from jmsapi import errors as _errors
+from jmsapi._core.telling import ConnectionListener
 from jmsapi._entry import (
     capabilities,
     connection_factory,
@@ -24,6 +25,7 @@ from jmsapi._entry import (
     lookup,
     register_object,
     register_provider,
+    set_connection_listener,
 )
 from jmsapi._version import __version__
 from jmsapi.api import *  # noqa: F403
@@ -34,6 +36,7 @@ from jmsapi.values import Byte, Char, Double, Float, Int, Long, PropertyType, Sh
 __all__ = [
     "Byte",
     "Char",
+    "ConnectionListener",
     "Double",
     "Float",
     "Int",
@@ -49,6 +52,7 @@ __all__ = [
     "redact_url",
     "register_object",
     "register_provider",
+    "set_connection_listener",
 ]
 __all__ += _api.__all__
 __all__ += _errors.__all__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar, overload
+from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 from jmsapi import config
 from jmsapi._core.destination import QueueImpl, TopicImpl
@@ -14,7 +14,18 @@ from jmsapi.api import Connection, ConnectionFactory, Destination, JMSContext
 from jmsapi.errors import JMSException
 from jmsapi.spi import Capabilities, ProviderEntry
 
-__all__ = ["capabilities", "connection_factory", "known_providers", "lookup", "register_object", "register_provider"]
+if TYPE_CHECKING:
+    from jmsapi._core.telling import ConnectionListener
+
+__all__ = [
+    "capabilities",
+    "connection_factory",
+    "known_providers",
+    "lookup",
+    "register_object",
+    "register_provider",
+    "set_connection_listener",
+]
 
 T = TypeVar("T")
 _objects: Final[dict[str, object]] = {}
@@ -26,7 +37,8 @@ def connection_factory(url: str, **options: object) -> ConnectionFactory:
 
     Args:
         url: ``inproc://name``, ``stomp://user:password@host:port``, ``stomp+ssl://``, ``amqp://``, ``amqps://`` or a scheme of a
-            registered provider; options may follow as ``?name=value&...``. Parts are percent-decoded.
+            registered provider; options may follow as ``?name=value&...``. Parts are percent-decoded. Or several of them, as
+            ``failover:(url,url)?name=value&...``: a lost link is then made again (docs/reconnecting.md).
         options: The same options by keyword, and ``host``, ``port``, ``user``, ``password``; they win over the URL.
     Returns:
         A factory of both domains: it is also a QueueConnectionFactory and a TopicConnectionFactory.
@@ -160,3 +172,26 @@ def capabilities(of: Connection | JMSContext) -> Capabilities:
     if not isinstance(found, Capabilities):
         raise JMSException(f"{of!r} does not tell its capabilities: it is no connection of jmsapi", "unsupported")
     return found
+
+
+def set_connection_listener(of: Connection | JMSContext, listener: ConnectionListener | None) -> None:
+    """Have a listener told when the link of a connection is lost, tried again, and made again.
+
+    Only a connection with a ``failover:`` URL has something to tell. The exception listener is not called for it; that one
+    hears, once, when the connection is lost for good.
+
+    Args:
+        of: A connection or context that this library made. Contexts of one connection share its listener.
+        listener: It replaces the one before; None for none.
+    Raises:
+        IllegalStateException: The connection is closed.
+        JMSException: The connection was made by another library (``unsupported``).
+    Threads: any. The listener is called on a thread of the connection, one call at a time.
+    """
+    from jmsapi._core.connection import ConnectionImpl
+
+    # A context says itself that it is closed.
+    connection = getattr(of, "connection", of)
+    if not isinstance(connection, ConnectionImpl):
+        raise JMSException(f"{of!r} has no connection listener: it is no connection of jmsapi", "unsupported")
+    connection.connection_listener = listener

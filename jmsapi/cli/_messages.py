@@ -19,6 +19,8 @@ from jmsapi import (
     Destination,
     JMSConsumer,
     JMSContext,
+    JMSProducer,
+    JMSRuntimeException,
     MapMessage,
     Message,
     MessageEOFException,
@@ -72,7 +74,18 @@ def send(
         destination = _destination(context, name, topic=topic)
         for one in bodies:
             for _ in range(count):
-                producer.send(destination, one)
+                _send(producer, destination, one)
+
+
+def _send(producer: JMSProducer, destination: Destination, body: str | bytes) -> None:
+    try:
+        producer.send(destination, body)
+    except JMSRuntimeException as error:
+        if error.error_code != "in-doubt":
+            raise
+        # The link was lost and is being made again: better twice than not at all, and said.
+        print(f"jmsapi: {error}; sending it again", file=sys.stderr)
+        producer.send(destination, body)
 
 
 def _bodies(body: str | None, *, as_bytes: bool, lines: bool) -> Iterator[str | bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -38,7 +39,13 @@ PropertyOptions = Annotated[
 
 
 def factory_for(url: str) -> ConnectionFactory:
-    """Return a factory for a URL, or the one of that name in ``jmsapi.toml``."""
+    """Return a factory for a URL, or the one of that name in ``jmsapi.toml``; how lost links are made again is told on stderr."""
+    log = logging.getLogger("jmsapi.reconnect")
+    if not log.handlers:
+        told = logging.StreamHandler()
+        told.setFormatter(logging.Formatter("jmsapi: %(message)s"))
+        log.addHandler(told)
+        log.setLevel(logging.INFO)
     return jmsapi.connection_factory(url) if ":" in url else jmsapi.lookup(url, ConnectionFactory)
 
 
