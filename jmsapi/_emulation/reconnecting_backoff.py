@@ -74,7 +74,9 @@ class BackOff:
             self._chance.shuffle(order)
         return order
 
-    def succeeded(self, server: int, now: float) -> None:
-        """A link is made again."""
+    def succeeded(self, server: int, now: float, *, startup: bool) -> None:
+        """There is a link."""
+        if startup:
+            self.attempts = 0
         self._first = server
         self._resumed_at = now

@@ -249,7 +249,7 @@ class Lifecycle:
                 grants = self.restoring.grants(epoch)
             self.sends.detects = capabilities.broker == "artemis"
             attempts = self._back_off.attempts
-            self._back_off.succeeded(epoch.place, now)
+            self._back_off.succeeded(epoch.place, now, startup=startup)
             self._watch.on_attempt(self.url_of(epoch.place), attempts, None)
             if startup:
                 resolve(self._opened, capabilities)

@@ -61,22 +61,21 @@ class Sends:
             envelope = altered(envelope, properties=properties)
         sending = Sending(producer, envelope, tx, token, life.clock.monotonic())
         epoch = life.epoch
-        if tx is not None:
-            with life.guard:
-                epoch = life.epoch
-                alive = epoch is not None and tx.is_on(epoch) and not tx.doomed
-                tx.used = True
-                tx.doomed = not alive
-            if not alive:
-                self._answer([(token, _rolled_back())])
-                return
-        elif epoch is None or self._waiting or self._flushing:
+        if tx is not None or epoch is None or self._waiting or self._flushing:
             with life.guard:
                 life.check_usable()
                 epoch = life.epoch
-                if epoch is None or self._waiting or self._flushing:
+                spans = tx is not None and _spans_a_break(tx, epoch)
+                waits = not spans and (epoch is None or bool(self._waiting) or self._flushing)
+                if waits:
                     self._waiting.append(sending)
-                    return
+                elif tx is not None:
+                    tx.used = True
+                    tx.doomed = spans
+            if spans:
+                self._answer([(token, _rolled_back())])
+            if spans or waits:
+                return
         if epoch is not None and not self._started(epoch, sending):
             self._wait(sending)
 
@@ -105,7 +104,11 @@ class Sends:
         tx = sending.tx
         try:
             producer = sending.producer.on(epoch)
-            inner_tx = None if tx is None else tx.on(epoch)
+            inner_tx = None
+            if tx is not None:
+                with self._life.guard:
+                    inner_tx = tx.on(epoch)
+                    tx.used = True
             epoch.provider.send(producer, self._life.renamed(sending.envelope), inner_tx, sending.token)
         except (NotYet, Refused, ProviderError) as error:
             if epoch.unanswered.pop(key, None) is None:
@@ -203,6 +206,11 @@ class Sends:
     def _answer(self, answers: list[SendResult]) -> None:
         if answers:
             self._life.above.on_sent(answers)
+
+
+def _spans_a_break(tx: TxRecord, epoch: Epoch | None) -> bool:
+    """Return whether a transaction can only be rolled back. One without anything in it waits for the next link."""
+    return tx.doomed or (tx.used if epoch is None else not tx.is_on(epoch))
 
 
 def _rolled_back() -> ProviderError:

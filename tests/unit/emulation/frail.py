@@ -184,6 +184,9 @@ class FrailLink:
         self.transactions: list[FrailTx] = []
         self.events: Events | None = None
         self.ended = False
+        self._coming: deque[Callable[[], None]] = deque()
+        self.late: deque[Callable[[], None]] = deque()
+        """Deliveries that were under way when the link was cut, and may still be told by a thread that was slow."""
         world.links.append(self)
 
     @property
@@ -213,6 +216,7 @@ class FrailLink:
         was_alive, self.alive, self.ended = self.alive, False, True
         self.to_broker.clear()
         self.to_client.clear()
+        self.late, self._coming = self._coming, deque()
         self._forget()
         error = ProviderError(ErrorKind.CONNECTION, LOST, fatal=True)
         pending, self.pending = self.pending, {}
@@ -231,7 +235,15 @@ class FrailLink:
             self.world.take_back(consumer)
 
     def bring(self, consumer: FrailConsumer, delivery: Delivery) -> None:
-        self.to_client.append(lambda: self.above.on_deliveries(consumer, [delivery]))
+        def tell() -> None:
+            self.above.on_deliveries(consumer, [delivery])
+
+        def told() -> None:
+            self._coming.remove(tell)
+            tell()
+
+        self._coming.append(tell)
+        self.to_client.append(told)
 
     def _ask(self, do: Callable[[], Any], lost: ErrorKind = ErrorKind.CONNECTION) -> Future[Any]:
         if self.ended:

@@ -69,6 +69,8 @@ class Work:
     begun: Future[Handle]
     sends: list[Token] = field(default_factory=list[Token])
     acks: list[Any] = field(default_factory=list[Any])
+    void: bool = False
+    """Something that was received in it comes again, so it must not be committed."""
     ended: Future[None] | None = None
     commit: bool = False
 
@@ -207,6 +209,12 @@ class ReconnectingModel(RuleBasedStateMachine):
         for link in list(self.world.links):
             link.cut()
 
+    @rule()
+    def a_slow_thread_speaks_of_an_old_link(self) -> None:
+        for link in list(self.world.links):
+            if link.late:
+                link.late.popleft()()
+
     @rule(n=st.integers(1, 3))
     def refuse_links(self, n: int) -> None:
         for _ in range(n):
@@ -277,6 +285,16 @@ class ReconnectingModel(RuleBasedStateMachine):
             work.acks.append(one.envelope.body)
             self.futures.append(self.provider.settle([one.tag], Outcome.ACCEPTED, work.begun.result()))
 
+    @rule()
+    def acknowledge_in_transaction_what_is_void(self) -> None:
+        """The core kept it for the commit, and then the link was cut."""
+        work = self.running()
+        if work is not None and self.core.held:
+            one = self.core.held.pop(0)
+            self.cut()
+            work.void = True
+            self.futures.append(self.provider.settle([one.tag], Outcome.ACCEPTED, work.begun.result()))
+
     @rule(commit=st.booleans())
     def end(self, commit: bool) -> None:
         work = self.running()
@@ -342,6 +360,7 @@ class ReconnectingModel(RuleBasedStateMachine):
                 return
             assert error is None or (work.commit and error.kind is ErrorKind.ROLLED_BACK)
             done = work.commit and error is None
+            assert not (done and work.void), "a transaction that spans a break is committed"
         for token in work.sends:
             assert stored[str(token.number)] == done
         if done:
