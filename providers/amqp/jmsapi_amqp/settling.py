@@ -47,13 +47,17 @@ class Settling:
     def say(self, numbers: list[int], outcome: Outcome, state: bytes | None) -> Future[None]:
         """Settle deliveries; done when that is written to the socket. From any thread."""
         connection = self._connection
-        self._said.append((numbers, outcome, state))
         if self.engine.acquire(blocking=False):
             try:
-                if connection.link_lost is None and self._write():
-                    return DONE
+                if connection.link_lost is None:
+                    self.apply()
+                    settle(connection, numbers, outcome, state)
+                    if self._write():
+                        return DONE
             finally:
                 self.engine.release()
+        else:
+            self._said.append((numbers, outcome, state))
         with self._guard:
             if self._ended is not None:
                 return failed(self._ended)
@@ -64,7 +68,6 @@ class Settling:
         return written
 
     def _write(self) -> bool:
-        self.apply()
         wire = self._connection.wire
         try:
             return wire.write() and not wire.wants_write

@@ -23,6 +23,8 @@ __all__ = ["Wire"]
 _LOG: Final = logging.getLogger("jmsapi.amqp")
 _READ: Final = 1 << 18
 _WRITE: Final = 1 << 18
+_ALL: Final = 512
+"""Bytes below which the engine has written all that it had: the smallest frame size that a peer may ask for."""
 PORTS: Final = {"amqp": 5672, "amqps": 5671}
 
 
@@ -144,4 +146,6 @@ class Wire:
             engine.transport_pop(transport, sent)
             if sent < len(data):
                 self.wants_write = True
+                return True
+            if sent < _ALL:
                 return True
