@@ -1,0 +1,225 @@
+"""What was sent, what the sender was told of it, what came, and what of that was acknowledged; and the verdict on all of it.
+
+Each message has an id and is sent once. A mover takes it from the first queue and sends a copy to the second, in one
+transaction; a consumer receives the copy and acknowledges it. Pure state behind one lock.
+
+Violations:
+
+- lost: the send or its commit was confirmed, and no consumer was ever given the message, nor is it left in a queue;
+- ghost: the sender was told that the message is not sent (rolled back), and it came all the same;
+- copied twice: one message became two, though the mover's transaction takes and sends together;
+- again: a copy came after it had been acknowledged and the broker had taken that;
+- damaged: a body that nobody sent.
+
+What the client was told is not known is counted apart: sends and commits without an answer, and acknowledgements that failed,
+or, over AMQP, where the broker does not answer them, were written shortly before a break.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = ["Book", "Copy", "Fate", "Verdict", "body_of", "id_in"]
+
+_FILL = "." * 200
+_SHOWN = 10
+
+
+class Fate(Enum):
+    """What the sender was told of a message."""
+
+    OPEN = "open"
+    CONFIRMED = "confirmed"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One message in the second queue."""
+
+    id: str
+    copy: str
+
+
+def body_of(id: str) -> str:
+    """Form the body of a message."""
+    return f"{id}|{_FILL[: 50 + len(id) * 7 % 150]}"
+
+
+def id_in(body: str) -> str | None:
+    """Read a body; None when nobody sent it so."""
+    id, _, _ = body.partition("|")
+    return id if body == body_of(id) else None
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The counts, and examples of what must not be."""
+
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    violations: dict[str, int] = field(default_factory=dict[str, int])
+    examples: list[str] = field(default_factory=list[str])
+
+    @property
+    def good(self) -> bool:
+        """Whether the contract was kept."""
+        return not any(self.violations.values())
+
+
+class Book:
+    """The accounts of one run.
+
+    Args:
+        acks_answered: The broker answers acknowledgements.
+        unsure_s: Where it does not, how long before a break an acknowledgement may have been on its way.
+    """
+
+    def __init__(self, *, acks_answered: bool, unsure_s: float = 2.0) -> None:
+        self._lock = threading.Lock()
+        self._acks_answered = acks_answered
+        self._unsure_s = unsure_s
+        self._fates: dict[str, Fate] = {}
+        self._why: dict[str, str] = {}
+        self._copies: dict[str, set[str]] = defaultdict(set)
+        self._received: dict[Copy, list[float]] = defaultdict(list)
+        self._acked: dict[Copy, float] = {}
+        self._ack_unknown: set[Copy] = set()
+        self._left: set[str] = set()
+        self._breaks: list[float] = []
+        self._again: list[tuple[Copy, float, float]] = []
+        self._damaged = 0
+        self.confirmed = 0
+        self.open_or_confirmed = 0
+        self.handled = 0
+        """Different messages that were received at the end, of those confirmed or not."""
+        self.last_progress = time.monotonic()
+
+    # ---- senders --------------------------------------------------------------------------------------------------
+    def sending(self, ids: Iterable[str]) -> None:
+        """Messages are about to be sent."""
+        with self._lock:
+            for id in ids:
+                self._fates[id] = Fate.OPEN
+                self.open_or_confirmed += 1
+
+    def told(self, ids: Iterable[str], fate: Fate, why: str = "") -> None:
+        """The sender knows now, or knows that it will not."""
+        with self._lock:
+            for id in ids:
+                if self._fates[id] is not Fate.OPEN:
+                    raise AssertionError(f"{id} was answered twice: {self._fates[id]}, then {fate}")
+                self._fates[id] = fate
+                if why:
+                    self._why[id] = why
+                if fate is Fate.CONFIRMED:
+                    self.confirmed += 1
+                else:
+                    self.open_or_confirmed -= 1
+            self.last_progress = time.monotonic()
+
+    # ---- the consumer at the end ----------------------------------------------------------------------------------
+    def received(self, body: str, copy: str) -> Copy | None:
+        """A copy was given to the application."""
+        id = id_in(body)
+        now = time.monotonic()
+        with self._lock:
+            if id is None or id not in self._fates:
+                self._damaged += 1
+                return None
+            one = Copy(id, copy)
+            if not self._copies[id]:
+                self.handled += 1
+            self._copies[id].add(copy)
+            self._received[one].append(now)
+            if one in self._acked:
+                self._again.append((one, self._acked[one], now))
+            self.last_progress = now
+            return one
+
+    def acked(self, copies: Iterable[Copy]) -> None:
+        """They were acknowledged, and the call returned."""
+        now = time.monotonic()
+        with self._lock:
+            for one in copies:
+                self._acked[one] = now
+
+    def ack_unknown(self, copies: Iterable[Copy]) -> None:
+        """They were to be acknowledged, and the call failed."""
+        with self._lock:
+            self._ack_unknown.update(copies)
+
+    def broke(self) -> None:
+        """The link or the broker was broken now."""
+        with self._lock:
+            self._breaks.append(time.monotonic())
+
+    def left(self, body: str) -> None:
+        """A message was found in a queue at the end."""
+        id = id_in(body)
+        with self._lock:
+            if id is None or id not in self._fates:
+                self._damaged += 1
+            else:
+                self._left.add(id)
+
+    # ---- verdict --------------------------------------------------------------------------------------------------
+    @property
+    def missing(self) -> int:
+        """How many confirmed messages have not come yet."""
+        with self._lock:
+            return sum(fate is Fate.CONFIRMED and id not in self._copies for id, fate in self._fates.items())
+
+    def verdict(self) -> Verdict:
+        """Judge."""
+        with self._lock:
+            by_fate: dict[Fate, list[str]] = defaultdict(list)
+            for id, fate in self._fates.items():
+                by_fate[fate].append(id)
+            came = set(self._copies) | self._left
+            lost = [id for id in by_fate[Fate.CONFIRMED] if id not in came]
+            ghosts = [id for id in by_fate[Fate.REFUSED] if id in came]
+            twice = [id for id, copies in self._copies.items() if len(copies) > 1]
+            unsure = [again for again in self._again if self._may_be_unknown(again[1], again[2])]
+            again = [one for one in self._again if one not in unsure]
+            redelivered = sum(len(times) - 1 for times in self._received.values())
+            unknown = by_fate[Fate.UNKNOWN] + by_fate[Fate.OPEN]
+            verdict = Verdict(
+                counts={
+                    "sent": len(self._fates),
+                    "confirmed": len(by_fate[Fate.CONFIRMED]),
+                    "received": len(self._copies),
+                    "redelivered": redelivered,
+                    "not sent, said so": len(by_fate[Fate.REFUSED]),
+                    "send unknown: came": sum(id in came for id in unknown),
+                    "send unknown: did not": sum(id not in came for id in unknown),
+                    "ack unknown": len(self._ack_unknown),
+                    "ack unanswered, came again": len(unsure),
+                    "left in a queue": len(self._left - set(self._copies)),
+                },
+                violations={
+                    "lost": len(lost),
+                    "ghost": len(ghosts),
+                    "copied twice": len(twice),
+                    "again": len(again),
+                    "damaged": self._damaged,
+                },
+            )
+            verdict.examples += [f"lost: {id}" for id in lost[:_SHOWN]]
+            verdict.examples += [f"ghost: {id}, though {self._why.get(id, '?')}" for id in ghosts[:_SHOWN]]
+            verdict.examples += [f"copied twice: {id} as {sorted(self._copies[id])}" for id in twice[:_SHOWN]]
+            verdict.examples += [
+                f"again: {one.id} as {one.copy}, {came_at - acked_at:.2f} s after it was acknowledged; breaks"
+                f" {[round(at - acked_at, 2) for at in self._breaks if acked_at - 5 < at < came_at]} s after that"
+                for one, acked_at, came_at in again[:_SHOWN]
+            ]
+            return verdict
+
+    def _may_be_unknown(self, acked_at: float, came_at: float) -> bool:
+        return not self._acks_answered and any(acked_at <= at + 0.2 and at - acked_at < self._unsure_s and at < came_at
+                                               for at in self._breaks)  # fmt: skip
