@@ -51,11 +51,15 @@ class Requirement:
     test: str
     """How to see whether it holds."""
     note: str = ""
+    elsewhere: str = ""
+    """What it takes that one process with a URL does not have, and the test of the project that has it, if any."""
 
 
 @lru_cache(maxsize=1)
 def _data() -> tuple[dict[str, Requirement], dict[str, str]]:
-    raw = json.loads((files("jmsapi_conformance") / "data" / "requirements.json").read_text(encoding="utf-8"))
+    data = files("jmsapi_conformance") / "data"
+    raw = json.loads((data / "requirements.json").read_text(encoding="utf-8"))
+    elsewhere = json.loads((data / "elsewhere.json").read_text(encoding="utf-8"))
     found: dict[str, Requirement] = {}
     for entry in raw["requirements"]:
         found[entry["id"]] = Requirement(
@@ -67,6 +71,7 @@ def _data() -> tuple[dict[str, Requirement], dict[str, str]]:
             api=tuple(entry["api"]),
             test=entry["test"],
             note=entry.get("note") or "",
+            elsewhere=elsewhere.get(entry["id"], ""),
         )
     return found, dict(raw["sections"])
 

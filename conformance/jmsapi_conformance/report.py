@@ -60,6 +60,8 @@ def print_without_test(missing: Iterable[Requirement], of: int, console: Console
             group = one.group
             console.print(f"[bold]{group}[/]")
         console.print(f"  {one.id:<12}{one.level:<9}{one.scope:<9}{escape(one.text)}", highlight=False, soft_wrap=True)
+        if one.elsewhere:
+            console.print(f"  {'':<12}needs: {escape(one.elsewhere)}", highlight=False, soft_wrap=True)
     table = Table("level", "api", "provider", "broker", title=f"{len(found)} of {of} requirements", title_justify="left")
     for level in ("must", "should", "may", "optional", "superseded"):
         scopes = Counter(one.scope for one in found if one.level == level)
@@ -71,7 +73,13 @@ def print_without_test(missing: Iterable[Requirement], of: int, console: Console
 def print_requirement(one: Requirement, tests: Iterable[str], console: Console) -> None:
     """Print all that is known of a requirement."""
     console.print(f"[bold]{one.id}[/]  {one.level}, {one.scope}, {one.group}")
-    for word, text in (("text", one.text), ("test", one.test), ("note", one.note), ("api", ", ".join(one.api))):
+    for word, text in (
+        ("text", one.text),
+        ("test", one.test),
+        ("note", one.note),
+        ("api", ", ".join(one.api)),
+        ("needs", one.elsewhere),
+    ):
         if text:
             console.print(f"  {word}: {escape(text)}", highlight=False, soft_wrap=True)
     for name in tests:

@@ -1,0 +1,43 @@
+"""No requirement of the chapters that one process can show is without a test, and what it cannot show says where it is shown."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jmsapi_conformance.inventory import chapter_of, load
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = {"1", "2", "3", "4", "5", "6", "7", "9", "11", "A", "B", "SHS", "J11"}
+REQUIREMENTS = [
+    one for one in load() if chapter_of(one.id) in CHAPTERS and not one.id.startswith("11.3") and one.level != "superseded"
+]
+
+
+@pytest.fixture(scope="module")
+def tested() -> dict[str, list[str]]:
+    code = "import json; from jmsapi_conformance.runner import tested_ids; print(json.dumps(tested_ids()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+def test_each_requirement_has_a_test_or_says_what_it_needs(tested: dict[str, list[str]]) -> None:
+    assert len(REQUIREMENTS) > 800
+    assert [one.id for one in REQUIREMENTS if one.id not in tested and not one.elsewhere] == []
+
+
+def test_what_is_shown_elsewhere_has_no_test_in_the_suite(tested: dict[str, list[str]]) -> None:
+    assert [one.id for one in load() if one.elsewhere and one.id in tested] == []
+
+
+def test_tests_named_for_what_is_shown_elsewhere_exist() -> None:
+    named = {word for one in load() for word in re.findall(r"tests/[\w/.:]+", one.elsewhere)}
+    assert named
+    for name in named:
+        file, _, function = name.partition("::")
+        assert (ROOT / file).is_file(), name
+        assert not function or f"def {function}(" in (ROOT / file).read_text(), name
