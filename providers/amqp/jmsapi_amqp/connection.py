@@ -294,6 +294,7 @@ class Connection:
         was_open = self.opened.done
         for link in list(self.by_number.values()):
             link.end(cause)
+            self.book.subscriptions.leave(link)
         for session in list(self.sessions.values()):
             session.opened.fail(cause)
             session.pointer = None

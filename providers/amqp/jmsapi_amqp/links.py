@@ -271,6 +271,8 @@ class ReceiverLink(_Link):
         self._kept = 0
         self.raw_sink: Callable[[bytes], None] | None = None
         """Takes the bytes instead of the core (RabbitMQ's management)."""
+        self.companion: ReceiverLink | None = None
+        """A link that ends with this one."""
         self._parts: list[bytes] = []
 
     def grant(self, credit: int) -> None:

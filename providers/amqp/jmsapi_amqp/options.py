@@ -33,6 +33,11 @@ class AmqpOptions(TlsOptions):
     classic_scheduler: bool = Field(
         default=False, alias="classic.scheduler", description="The Classic broker runs with schedulerSupport: delays work"
     )
+    classic_virtual_topics: bool = Field(
+        default=False,
+        alias="classic.virtual_topics",
+        description="Share durable subscriptions of the Classic broker through VirtualTopic.<topic>",
+    )
     rabbit_declare: bool = Field(default=True, alias="rabbit.declare", description="Make a RabbitMQ queue that does not exist")
     rabbit_queue_args: str = Field(
         default="",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
-from jmsapi_amqp.attach import Source, attach_receiver
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
+from jmsapi_amqp.attach import Source, attach_receiver, end_link, end_session, open_wire_session
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 from jmsapi_amqp.process import DURABLE, SHARED
 
@@ -54,6 +54,10 @@ class Subscriptions:
         self._active: dict[tuple[str, bool], _Active] = {}
         self._by_link: dict[int, Place] = {}
 
+    def is_shared(self, name: str) -> bool:
+        """Whether the durable subscription is a shared one, as far as this process knows."""
+        return DURABLE.differs((*self._owner, name), shared=False)
+
     def active(self, name: str) -> bool:
         """Whether a consumer is on the durable subscription, as far as this process knows."""
         return (name, True) in self._active or SHARED.is_active((*self._owner, name, True))
@@ -83,7 +87,7 @@ class Subscriptions:
         private = connection.options.client_id is not None
         if spec.durable and not spec.shared and not private:
             raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
-        place = self.enter(spec, asked)
+        place = await self.enter(connection, spec, asked)
         capabilities = source.capabilities
         if spec.shared:
             capabilities += ("shared",) if private else ("shared", "global")
@@ -103,8 +107,24 @@ class Subscriptions:
         self.joined(link, place)
         return link
 
-    def enter(self, spec: ConsumerSpec, asked: str) -> Place:
-        """Take a place in a subscription, by the rules that this connection can know of.
+    async def enter(self, connection: Connection, spec: ConsumerSpec, asked: str) -> Place:
+        """Take a place in a subscription of a broker that does not tell the two kinds of durable ones apart.
+
+        Raises:
+            ProviderError: IN_USE or MISMATCH.
+        """
+        name = spec.subscription or ""
+        key = (*self._owner, name)
+        if spec.durable and (name, True) not in self._active and DURABLE.differs(key, shared=spec.shared):
+            # Somebody else may have ended it since.
+            if SHARED.is_active((*key, True)) or await _is_there(connection, name):
+                kind = "an unshared" if spec.shared else "a shared"
+                raise ProviderError(ErrorKind.MISMATCH, f"{asked}: there is {kind} durable subscription of that name")
+            DURABLE.forget(key)
+        return self.take_place(spec, asked)
+
+    def take_place(self, spec: ConsumerSpec, asked: str) -> Place:
+        """Take a place in a subscription, by the rules that the consumers of this process keep among each other.
 
         Raises:
             ProviderError: IN_USE or MISMATCH.
@@ -114,9 +134,6 @@ class Subscriptions:
         active = self._active.get(key)
         if active is not None:
             self._check(active, spec, asked)
-        if spec.durable and DURABLE.differs((*self._owner, name), shared=spec.shared):
-            kind = "an unshared" if spec.shared else "a shared"
-            raise ProviderError(ErrorKind.MISMATCH, f"{asked}: there is {kind} durable subscription of that name")
         if spec.shared and not SHARED.enter((*self._owner, name, spec.durable), spec.address, _terms(spec)):
             raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
         if active is None:
@@ -167,6 +184,26 @@ class Subscriptions:
         from jmsapi_amqp.aside import unsubscribe_aside
 
         await unsubscribe_aside(connection, f"{name}:global", name)
+
+
+async def _is_there(connection: Connection, name: str) -> bool:
+    """Ask for the subscription of a link name, without a source of our own; detaching leaves it as it is."""
+    # On a session of its own: the engine tells links of one name and session apart only when the older one is forgotten.
+    session = open_wire_session(connection)
+    near = Address(DestinationKind.TOPIC, "")
+    try:
+        link = await attach_receiver(connection, session, Source(None, name), near, f"look for {name!r}")
+        link.keeps = True
+        await end_link(connection, link)
+    except ProviderError as error:
+        if error.kind is ErrorKind.DESTINATION:
+            return False
+        if error.kind is ErrorKind.IN_USE:
+            return True
+        raise
+    finally:
+        end_session(connection, session)
+    return True
 
 
 def _terms(spec: ConsumerSpec) -> str | None:

@@ -81,7 +81,7 @@ class Coordinator:
         link = self._link
         asked = "commit" if commit else "roll back"
         if link is None or link.pointer is None:
-            text = f"the session's coordinator link has ended, and the transaction with it"
+            text = "the session's coordinator link has ended, and the transaction with it"
             raise ProviderError(ErrorKind.ROLLED_BACK, text)
         if not commit:
             self._forget_unsent(tx)

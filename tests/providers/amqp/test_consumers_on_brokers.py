@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +131,33 @@ def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(
     line.provider.release(consumer).result(10)
     consumer = line.consumer(topic, terms="n = 2", **spec)
     assert line.nothing_more(consumer)
+    line.provider.release(consumer).result(10)
+    line.provider.remove(line.session(), "s").result(10)
+
+
+ENDS_IT = """
+import sys, jmsapi
+with jmsapi.connection_factory(sys.argv[1], client_id=sys.argv[2]).create_context() as context:
+    context.unsubscribe("s")
+"""
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_name_that_another_process_has_freed_may_be_of_the_other_kind(
+    artemis: Broker, dial: Dial, topic: Address, shared: bool
+) -> None:
+    client_id = f"c.{topic.name}"
+    line = dial(artemis, client_id=client_id)
+    line.provider.release(line.consumer(topic, subscription="s", durable=True, shared=shared)).result(10)
+    with pytest.raises(ProviderError) as refused:
+        line.consumer(topic, subscription="s", durable=True, shared=not shared)
+    assert refused.value.kind is ErrorKind.MISMATCH
+    line.close()
+    subprocess.run([sys.executable, "-c", ENDS_IT, artemis.url("amqp"), client_id], check=True, timeout=60)
+    line = dial(artemis, client_id=client_id)
+    consumer = line.consumer(topic, subscription="s", durable=True, shared=not shared)
+    line.send(topic, "here")
+    assert line.receive(consumer)[0].envelope.body == "here"
     line.provider.release(consumer).result(10)
     line.provider.remove(line.session(), "s").result(10)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jmsapi.spi import NATIVE, Address, Capabilities, ConsumerSpec, DestinationKind, ProviderError, emulated, none
-from jmsapi_amqp.attach import Source, end_session, open_wire_session
+from jmsapi.spi import NATIVE, Address, Capabilities, ConsumerSpec, DestinationKind, ErrorKind, ProviderError, emulated, none
+from jmsapi_amqp.attach import Source, end_link, end_session, open_wire_session
 from jmsapi_amqp.brokers.base import Broker
+from jmsapi_amqp.brokers.classic_virtual import attach_member, refuse_unsubscribe, virtual_name
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Classic(Broker):
         """Return the address with its prefix; the name of a temporary destination has one, however it was come by."""
         if address.name.startswith((_TEMPORARY_QUEUE, _TEMPORARY_TOPIC)):
             return address.name
+        if address.kind is DestinationKind.TOPIC and self.options.classic_virtual_topics:
+            return self.topic_prefix + virtual_name(address.name)
         return super().to_wire(address)
 
     async def attach_consumer(
@@ -46,22 +49,47 @@ class Classic(Broker):
         Transacted consumers stay with their coordinator: a rollback returns nothing to other sessions (6.3.1).
         """
         if session.transacted:
-            return await super().attach_consumer(connection, session, spec, source, asked)
+            return await self._attach(connection, session, spec, source, asked)
         own = open_wire_session(connection)
         try:
-            link = await super().attach_consumer(connection, own, spec, source, asked)
+            link = await self._attach(connection, own, spec, source, asked)
         except ProviderError:
             end_session(connection, own)
             raise
         link.own_session = True
         return link
 
+    async def _attach(
+        self, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source, asked: str
+    ) -> ReceiverLink:
+        if not spec.shared:
+            if spec.durable and self.subscriptions.is_shared(spec.subscription or ""):
+                text = f"{asked}: there is a shared durable subscription of that name"
+                raise ProviderError(ErrorKind.MISMATCH, text)
+            return await super().attach_consumer(connection, session, spec, source, asked)
+        place = await self.subscriptions.enter(connection, spec, asked)
+        try:
+            link = await attach_member(connection, session, spec, source.selector, asked)
+        except ProviderError:
+            self.subscriptions.drop(place)
+            raise
+        self.subscriptions.joined(link, place)
+        return link
+
+    async def unsubscribe(self, connection: Connection, session: WireSession, name: str) -> None:
+        """End a durable subscription, unless it is one of a virtual topic."""
+        if self.subscriptions.is_shared(name) and not self.subscriptions.active(name):
+            raise refuse_unsubscribe(name)
+        await super().unsubscribe(connection, session, name)
+
     async def release(self, connection: Connection, link: SenderLink | ReceiverLink) -> None:
         """End a link; with deliveries that failed by ending its session, for a closed link counts no delivery (6.3.1)."""
         if isinstance(link, ReceiverLink) and link.failed and link.own_session:
             end_session(connection, link.session)
-        else:
-            await super().release(connection, link)
+            return
+        if isinstance(link, ReceiverLink) and link.companion is not None:
+            await end_link(connection, link.companion)
+        await super().release(connection, link)
 
     def parse(self, text: str, kind: int | None, near: Address) -> Address:
         """Return the destination; temporary ones keep their prefix, which is part of what the broker wants back."""
@@ -69,11 +97,18 @@ class Classic(Broker):
             return Address(DestinationKind.TEMPORARY_QUEUE, text)
         if text.startswith(_TEMPORARY_TOPIC):
             return Address(DestinationKind.TEMPORARY_TOPIC, text)
+        if near.kind is DestinationKind.TOPIC and text.endswith(virtual_name(near.name)) and self.options.classic_virtual_topics:
+            return near  # as the application calls it: the name of a virtual topic, or of the queue behind a subscription
         return super().parse(text, kind, near)
 
     def capabilities(self) -> Capabilities:
         """Return what Classic can do."""
-        shared = none("Classic 6.3 takes a shared link and gives every message to each consumer")
+        shared = "Classic 6.3 takes a shared link and gives every message to each consumer"
+        durable = (
+            emulated("consumers of a virtual topic's queue, which outlives them")
+            if self.options.classic_virtual_topics
+            else none(f"{shared}; say ?classic.virtual_topics=true where VirtualTopic.> is configured (the broker's default)")
+        )
         delay = (
             NATIVE
             if self.options.classic_scheduler
@@ -84,8 +119,8 @@ class Classic(Broker):
             broker=self.product,
             version=self.version,
             no_local=none("kept by the client: the broker's own filter works by connection, also where JMS has none"),
-            shared_subscription=shared,
-            shared_durable_subscription=shared,
+            shared_subscription=none(f"{shared}, and the queue of a virtual topic would outlive its consumers"),
+            shared_durable_subscription=durable,
             delivery_delay=delay,
             delivery_count_exact=emulated("a closed link does not count"),
             priority_order=none("needs prioritizedMessages in the broker's destination policy"),

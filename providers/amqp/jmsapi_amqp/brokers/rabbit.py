@@ -185,7 +185,7 @@ class Rabbit(Broker):
         if kind.is_temporary and name not in self._temporary_names:
             text = f"{asked}: the temporary destination belongs to another connection, or is deleted"
             raise ProviderError(ErrorKind.DESTINATION, text)
-        entered = self.subscriptions.enter(spec, asked) if spec.subscription is not None else None
+        entered = self.subscriptions.take_place(spec, asked) if spec.subscription is not None else None
         try:
             own: str | None = None
             if entered is not None:

@@ -1,0 +1,71 @@
+"""Shared durable subscriptions on ActiveMQ Classic, through virtual topics: ``?classic.virtual_topics=true``.
+
+The broker copies what is sent to the topic ``VirtualTopic.t`` into each queue ``Consumer.x.VirtualTopic.t`` that somebody has
+ever consumed from, and consumers of one such queue share it. Names are those of the STOMP provider, so that members of both
+wires meet. Such a queue cannot be deleted over AMQP: ending the subscription is refused, and says so.
+
+A member's selector is the broker's business. What no member wants would stay in the queue for ever: a second link takes it
+away, with the selector that is TRUE of what the other is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from jmsapi.spi import ConsumerSpec, ErrorKind, ProviderError
+from jmsapi_amqp.attach import Source, attach_receiver
+from jmsapi_amqp.links import ReceiverLink, WireSession
+
+if TYPE_CHECKING:
+    from jmsapi_amqp.connection import Connection
+
+__all__ = ["attach_member", "refuse_unsubscribe", "virtual_name"]
+
+_TOPIC: Final = "VirtualTopic."
+_AHEAD: Final = 100
+"""Unwanted messages that may be on their way."""
+
+
+def virtual_name(topic: str) -> str:
+    """Return the name of the virtual topic for a topic."""
+    return topic if topic.startswith(_TOPIC) else _TOPIC + topic
+
+
+def _word(text: str) -> str:
+    """Return text as one part of a queue's name: a dot would begin another, and no two texts may become one."""
+    return "".join([char if char.isalnum() else f"_{ord(char):x}_" for char in text])
+
+
+async def attach_member(
+    connection: Connection, session: WireSession, spec: ConsumerSpec, selector: str | None, asked: str
+) -> ReceiverLink:
+    """Attach a consumer to the queue behind its subscription.
+
+    Args:
+        connection: Whose consumer.
+        session: The session of its links.
+        spec: A shared durable subscription.
+        selector: Its selector as it is sent to the broker.
+        asked: What is asked, as the beginning of a sentence.
+    """
+    name = f"{_word(connection.options.client_id or '')}-{_word(spec.subscription or '')}"
+    address = f"{connection.book.queue_prefix}Consumer.{name}.{virtual_name(spec.address.name)}"
+    link = await attach_receiver(
+        connection, session, Source(address, capabilities=("queue",), selector=selector), spec.address, asked
+    )
+    if selector is not None:
+        # Classic takes a condition for a value: IS NULL finds what it is neither TRUE nor FALSE of.
+        unwanted = f"(NOT ({selector})) OR (({selector}) IS NULL)"
+        misses = await attach_receiver(
+            connection, session, Source(address, capabilities=("queue",), selector=unwanted), spec.address, asked
+        )
+        misses.raw_sink = lambda _: misses.grant(1)
+        misses.grant(_AHEAD)
+        link.companion = misses
+    return link
+
+
+def refuse_unsubscribe(name: str) -> ProviderError:
+    """Return the refusal to end a subscription that this process knows as a shared one."""
+    text = f"unsubscribe {name!r}: it is a queue of a virtual topic, which AMQP cannot delete: the broker's administrator can"
+    return ProviderError(ErrorKind.UNSUPPORTED, text)
