@@ -36,6 +36,7 @@ _REMOTE: Final = {
     DestinationKind.TEMPORARY_QUEUE: "/remote-temp-queue/",
     DestinationKind.TEMPORARY_TOPIC: "/remote-temp-topic/",
 }
+_PROBE: Final = ("/topic/VirtualTopic.jmsapi.probe", "/queue/Consumer.jmsapi.VirtualTopic.jmsapi.probe")
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
 _AMQP_KINDS: Final = frozenset("012345")
 _AMQP: Final = b"\nJMS_AMQP_"
@@ -181,7 +182,9 @@ class Classic(Dialect):
                 # Classic takes a condition for a value: IS NULL finds those that are neither TRUE nor FALSE.
                 misses = [("selector", f"(NOT ({spec.selector})) OR (({spec.selector}) IS NULL)")]
             watch = None if spec.durable else f"/topic/ActiveMQ.Advisory.Consumer.Queue.{queue.removeprefix('/queue/')}"
-            return Plan(queue, selector, shareable=True, registered=True, misses=misses, watch=watch)
+            # An operator's own pattern cannot be tried without a message that real subscribers would see.
+            forwarded = _PROBE if self.options.classic_subscription_queue is None else None
+            return Plan(queue, selector, shareable=True, registered=True, misses=misses, watch=watch, forwarded=forwarded)
         if spec.subscription is not None:
             name = ("activemq.subscriptionName", spec.subscription)
             # The broker replaces what has another selector. It does not know of what is filtered here, so we replace that.

@@ -32,6 +32,7 @@ __all__ = ["Subscribing"]
 _SIDE_TOPIC: Final = "/topic/jmsapi.unsub"
 _GRACE_MS: Final = 50
 _LOOKS: Final = 100
+_PROBE_MS: Final = 3_600_000
 
 
 class Subscribing:
@@ -44,6 +45,8 @@ class Subscribing:
         self._serials = count(1)
         self._temporaries = count(1)
         self._connection_id = ""
+        self._forwards = False
+        """The broker was seen to copy a virtual topic's messages."""
         consumers.on_gone = self.left
 
     def _key(self, name: str, *, durable: bool) -> Key:
@@ -61,6 +64,8 @@ class Subscribing:
         if not plan.registered:
             yield lambda done: self._consumers.subscribe(consumer, done)
             return
+        if plan.forwarded is not None and not self._forwards:
+            yield from self._see_forwarding(*plan.forwarded)
         key = self._key(spec.subscription or "", durable=spec.durable)
         first = not SUBSCRIPTIONS.active(key)
         changed = SUBSCRIPTIONS.enter(key, spec)
@@ -80,6 +85,32 @@ class Subscribing:
         except ProviderError:
             self.left(consumer)
             raise
+
+    def _see_forwarding(self, topic: str, queue: str) -> Steps[None]:
+        """Send a message to a virtual topic of ours and see it come to the queue: else the subscription would stay empty.
+
+        Raises:
+            ProviderError: UNSUPPORTED; the broker is not set up for it.
+        """
+        link, word = self._wiring.link, str(uuid.uuid4())
+        consumer = self._side_consumer(Plan(queue, [("selector", f"jmsapi_probe = '{word}'")]))
+        yield lambda done: self._consumers.subscribe(consumer, done)
+        expires = str(self._wiring.clock.now_ms() + _PROBE_MS)
+        probe = command_frame("SEND", [("destination", topic), ("jmsapi_probe", word), ("expires", expires)])
+        yield lambda done: link.confirmed(probe, done)
+        for _ in range(_LOOKS):
+            if consumer.unsettled:
+                break
+            yield self._grace
+        self._forwards = bool(consumer.unsettled)
+        yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
+        yield lambda done: self._consumers.release(consumer, done)
+        if not self._forwards:
+            text = (
+                "the broker does not copy virtual topics to their queues: its configuration needs a destinationInterceptor with "
+                'virtualTopic name="VirtualTopic.>" and prefix="Consumer.*.", as it has by default'
+            )
+            raise ProviderError(ErrorKind.UNSUPPORTED, text)
 
     def _throw_away(self, watch: str, destination: str) -> Steps[None]:
         """Empty the queue behind a subscription that nobody has: what came before its first consumer was not for it.

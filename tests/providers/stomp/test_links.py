@@ -613,3 +613,19 @@ def test_a_provider_is_opened_once(dial: Dial, peer: Peer) -> None:
 
     line = dial(peer(script).url)
     assert refused(lambda: line.wire.open(line.events).result(1)).kind is ErrorKind.CLOSED
+
+
+def test_a_broker_that_copies_no_virtual_topics_is_found_out(dial: Dial, peer: Peer) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.serve(lambda _, command, headers, __: asked.append((command, headers.get("destination", ""))))
+
+    line = dial(peer(script).url, classic_virtual_topics=True, drain_ms=1)
+    fault = refused(lambda: line.consumer(TOPIC, subscription="s", durable=True, shared=True))
+    assert fault.kind is ErrorKind.UNSUPPORTED
+    assert "destinationInterceptor" in fault.message
+    # It was tried with names of our own; nothing was subscribed to.
+    assert all("jmsapi.probe" in destination for command, destination in asked if command in ("SEND", "SUBSCRIBE"))
+    assert line.events.lost == []
