@@ -199,6 +199,7 @@ class AmqpProvider:
             if handle in wire.owners:
                 wire.owners.remove(handle)
             for number in list(session.links):
+                connection.broken.pop(number, None)
                 link = connection.by_number.get(number)
                 if link is not None:
                     await connection.book.release(connection, link)
@@ -206,6 +207,7 @@ class AmqpProvider:
             if wire.users == 0:
                 end_session(connection, wire)
         elif isinstance(handle, LinkHandle):
+            connection.broken.pop(handle.number, None)
             link = connection.by_number.get(handle.number)
             if link is not None:
                 await connection.book.release(connection, link)
@@ -288,7 +290,8 @@ class AmqpProvider:
         if isinstance(link, SenderLink):
             connection.book.send(connection, link, envelope, raw, state, token)
         else:
-            error = connection.link_lost or ProviderError(ErrorKind.CLOSED, "send: the producer is closed")
+            ended = connection.link_lost or connection.broken.get(number)
+            error = ended or ProviderError(ErrorKind.CLOSED, "send: the producer is closed")
             connection.sent.append((token, error))
 
     # ------------------------------------------------------------------------------------------------ transactions

@@ -81,6 +81,8 @@ class Connection:
         """Open sessions without a link, to be used again."""
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
+        self.broken: dict[int, ProviderError] = {}
+        """Why the broker ended links that the core has not released yet, by their numbers."""
         self.garbage: list[tuple[Callable[[Pointer], None], Pointer]] = []
         """Links and sessions of the engine to be freed when no event is left that could name them."""
         self.opened: Promise[None] = Promise()

@@ -147,6 +147,7 @@ class Dispatch:
         connection.forget(link)
         link.end(error)
         if handle is not None and was_open and not asked_for:
+            connection.broken[link.number] = error
             connection.events.on_closed(handle, error)
 
     def _flowed(self, event: Pointer) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
+from jmsapi.spi import Address, ConsumerSpec, ErrorKind, MessageKind, PlainEnvelope, ProviderError
 from jmsapi_amqp.trace import redact
 from jmsapi_conformance.brokers import Broker
 
@@ -118,6 +118,28 @@ def test_a_queue_that_rabbitmq_deletes_ends_its_consumer_alone(rabbitmq: Broker,
     assert cause.kind is ErrorKind.DESTINATION
     line.send(Address(queue.kind, queue.name + ".stays"))
     line.receive(stays)
+
+
+def test_what_is_sent_after_the_broker_ended_a_producer_fails_for_the_reason_of_that(
+    rabbitmq: Broker, dial: Dial, queue: Address
+) -> None:
+    line, other = dial(rabbitmq), dial(rabbitmq)
+    producer = line.provider.open_producer(line.session(), queue).result(10)
+    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(10)
+    # The broker ends a producer when it next sends to a queue that is gone, or before.
+    kinds: list[ErrorKind] = []
+    for number in range(3):
+        token = f"late {number}"
+        line.provider.send(producer, PlainEnvelope(MessageKind.TEXT, queue, "late"), None, token)
+        error = line.events.answer(token)
+        assert isinstance(error, ProviderError)
+        kinds.append(error.kind)
+    assert kinds == [ErrorKind.DESTINATION] * 3
+    line.provider.release(producer).result(10)
+    line.provider.send(producer, PlainEnvelope(MessageKind.TEXT, queue, "late"), None, "last")
+    error = line.events.answer("last")
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.CLOSED
 
 
 def test_more_sessions_than_rabbitmq_allows_share_what_there_is(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
