@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from jmsapi._emulation.reconnecting_handles import ConsumerRecord, LinkTag, Sending, is_loss
-from jmsapi.spi import Delivery, Handle, Provider, ProviderError, SendResult
+from jmsapi.spi import Clock, Delivery, ErrorKind, Handle, Provider, ProviderError, SendResult
 
 if TYPE_CHECKING:
     from jmsapi.spi import Events
 
-__all__ = ["Epoch", "Owner"]
+__all__ = ["SUSPECT_S", "Epoch", "Owner"]
+
+SUSPECT_S: Final = 1.0
+"""How long a link that seems to be lost may take to say so itself."""
 
 
 class Owner(Protocol):
     """What an epoch knows of the connection."""
 
     guard: threading.Lock
+    clock: Clock
+
+    @property
+    def resends(self) -> bool:
+        """Whether what was not confirmed is sent again."""
+        ...
 
     @property
     def above(self) -> Events:
@@ -82,6 +91,7 @@ class Epoch:
     def on_sent(self, results: Sequence[SendResult]) -> None:
         """Pass up what the broker said; what only says that the link is gone is answered when it is."""
         loss: ProviderError | None = None
+        doubts: list[SendResult] = []
         with self.gate:
             if self.over:
                 return
@@ -89,12 +99,24 @@ class Epoch:
             for token, error in results:
                 if isinstance(error, ProviderError) and is_loss(error):
                     loss = error
+                elif isinstance(error, ProviderError) and error.kind is ErrorKind.IN_DOUBT and self._owner.resends:
+                    doubts.append((token, error))
                 elif self.unanswered.pop(id(token), None) is not None:
                     answers.append((token, error))
             if answers:
                 self._owner.above.on_sent(answers)
+        if doubts:
+            # If it is the link that is lost, they are sent again by the next one.
+            self._owner.clock.call_later(SUSPECT_S, lambda: self._in_doubt(doubts))
         if loss is not None:
             self._owner.suspect(self, loss)
+
+    def _in_doubt(self, doubts: list[SendResult]) -> None:
+        """The link lives, and yet the broker did not say what became of these sends."""
+        with self.gate:
+            answers = [] if self.over else [one for one in doubts if self.unanswered.pop(id(one[0]), None) is not None]
+            if answers:
+                self._owner.above.on_sent(answers)
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """Pass up that the broker ended a consumer, unless it was the link's end that ended it."""

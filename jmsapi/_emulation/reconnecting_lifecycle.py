@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from jmsapi._emulation.reconnecting_backoff import BackOff
-from jmsapi._emulation.reconnecting_epoch import Epoch
+from jmsapi._emulation.reconnecting_epoch import SUSPECT_S, Epoch
 from jmsapi._emulation.reconnecting_handles import SessionRecord, resolve
 from jmsapi._emulation.reconnecting_requests import Requests
 from jmsapi._emulation.reconnecting_restoring import Restoring
@@ -33,7 +33,6 @@ __all__ = ["Lifecycle", "Watch"]
 
 _LEAVE_S: Final = 2.0
 """How long the end of an old link is waited for before the next one is made."""
-_SUSPECT_S: Final = 1.0
 _FINAL: Final = frozenset({ErrorKind.SECURITY, ErrorKind.UNSUPPORTED})
 """What another attempt would not change."""
 _log = logging.getLogger("jmsapi.reconnect")
@@ -114,6 +113,11 @@ class Lifecycle:
     def usable(self) -> bool:
         """Whether there is a link, or may be one again."""
         return self._state in (State.UP, State.DOWN)
+
+    @property
+    def resends(self) -> bool:
+        """Whether what was not confirmed is sent again."""
+        return self.failover.resend_unconfirmed
 
     @property
     def is_closed(self) -> bool:
@@ -248,6 +252,7 @@ class Lifecycle:
                 self._state = State.UP
                 grants = self.restoring.grants(epoch)
             self.sends.detects = capabilities.broker == "artemis"
+            self.sends.marks_duplicates = bool(getattr(self.options, "artemis_dedup", False))
             attempts = self._back_off.attempts
             self._back_off.succeeded(epoch.place, now, startup=startup)
             self._watch.on_attempt(self.url_of(epoch.place), attempts, None)
@@ -270,7 +275,7 @@ class Lifecycle:
             if epoch.suspected or epoch.over or self._state is not State.UP:
                 return
             epoch.suspected = True
-        self.clock.call_later(_SUSPECT_S, lambda: self.broke(epoch, cause))
+        self.clock.call_later(SUSPECT_S, lambda: self.broke(epoch, cause))
 
     def broke(self, epoch: Epoch, cause: ProviderError) -> None:
         """The link is gone: settle what is unknown, tell the core, make another one."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DUPLICATE_ID", "RESENT", "Sends"]
 
-RESENT: Final = "JMS_PY_resent"
+RESENT: Final = "jmsapi_resent"
 """The property of a message that was sent again: true, and the first one may have arrived too."""
 DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 """The property by which Artemis knows a message that it has already."""
@@ -52,13 +52,14 @@ class Sends:
         self._flushing = False
         self.detects = False
         """The broker knows duplicates by their id."""
+        self.marks_duplicates = False
+        """The provider says that id by itself."""
 
     def send(self, producer: ProducerRecord, envelope: Envelope, tx: TxRecord | None, token: object) -> None:
         """Send on the link of the moment, or wait for one."""
         life = self._life
         if self._resend and self.detects and tx is None:
-            properties = {**envelope.properties, DUPLICATE_ID: envelope.message_id or str(uuid.uuid4())}
-            envelope = altered(envelope, properties=properties)
+            envelope = self._detectable(envelope)
         sending = Sending(producer, envelope, tx, token, life.clock.monotonic())
         epoch = life.epoch
         if tx is not None or epoch is None or self._waiting or self._flushing:
@@ -78,6 +79,13 @@ class Sends:
                 return
         if epoch is not None and not self._started(epoch, sending):
             self._wait(sending)
+
+    def _detectable(self, envelope: Envelope) -> Envelope:
+        """Return a message by whose id the broker knows a copy; over STOMP the provider makes that of the message's id."""
+        message_id = envelope.message_id or f"ID:{uuid.uuid4()}"
+        if self.marks_duplicates:
+            return altered(envelope, message_id=message_id)
+        return altered(envelope, message_id=message_id, properties={**envelope.properties, DUPLICATE_ID: message_id})
 
     def _wait(self, sending: Sending) -> None:
         """Let a send that no link has seen wait for the next link."""
@@ -147,7 +155,7 @@ class Sends:
         self._answer(answers)
 
     def _marked(self, sending: Sending) -> Sending:
-        if DUPLICATE_ID not in sending.envelope.properties:
+        if not self.detects:
             properties = {**sending.envelope.properties, RESENT: True}
             sending.envelope = altered(sending.envelope, properties=properties)
         return sending

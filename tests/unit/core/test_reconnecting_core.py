@@ -272,7 +272,7 @@ def unanswered_send(bench: Bench, **options: object) -> tuple[Future[None], list
         with safe.create_session() as reading:
             consumer = reading.create_consumer(reading.create_queue("q"))
             found = list(iter(lambda: consumer.receive(100), None))
-    return sending, [text_of(one) for one in found], [one.property_exists("JMS_PY_resent") for one in found]
+    return sending, [text_of(one) for one in found], [one.property_exists("jmsapi_resent") for one in found]
 
 
 def test_a_send_that_was_not_confirmed_fails_as_in_doubt_and_is_not_sent_again(bench: Bench) -> None:

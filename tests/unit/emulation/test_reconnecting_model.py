@@ -303,6 +303,38 @@ class ReconnectingModel(RuleBasedStateMachine):
             work.commit = commit
             work.ended = self.provider.end(work.begun.result(), commit=commit)
 
+    @rule(read=st.integers(0, 4), heard=st.integers(0, 4))
+    def cut_in_the_middle_of_a_commit(self, read: int, heard: int) -> None:
+        self.work_off()
+        if self.work is None:
+            self.begin()
+            self.work_off()
+        self.send_in_transaction()
+        self.acknowledge_in_transaction()
+        self.end(True)
+        for link in self.world.living:
+            for _ in range(read):
+                link.broker_step()
+            for _ in range(heard):
+                link.client_step()
+        self.cut()
+
+    @rule()
+    def cut_an_empty_transaction(self) -> None:
+        self.work_off()
+        if self.work is None:
+            self.begin()
+            self.work_off()
+            self.cut()
+            self.work_off()
+            work = self.running()
+            assert work is not None
+            self.send_in_transaction()
+            self.end(True)
+            self.work_off()
+            assert work.ended is not None
+            assert work.ended.result() is None
+
     @invariant()
     def nothing_of_the_seam_is_broken(self) -> None:
         assert self.contract.found == []
@@ -318,6 +350,7 @@ class ReconnectingModel(RuleBasedStateMachine):
         self.work_off()
         assert self.core.up
         assert len(self.core.lost) == self.core.resumed
+        assert sum(one.credit for one in self.world.consumers) == self.core.credit, "credit that was given does not hold"
         assert [future for future in self.futures if not future.done()] == []
         stored = Counter(envelope.body for envelope in self.world.stored)
         for token in self.tokens:
@@ -380,7 +413,7 @@ class DetectingModel(ResendingModel):
     broker = "artemis"
 
 
-SETTINGS = settings(max_examples=60, stateful_step_count=40, deadline=None)
+SETTINGS = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestReconnecting = ReconnectingModel.TestCase
 TestReconnecting.settings = SETTINGS
 TestResending = ResendingModel.TestCase
