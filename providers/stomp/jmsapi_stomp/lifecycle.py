@@ -65,7 +65,7 @@ class Lifecycle:
 
     def open(self, events: Events) -> Future[Capabilities]:
         """Connect and authenticate; the dialect is chosen from the broker's answer."""
-        if self._events is not None:
+        if self._events is not None or self._closed is not None:
             return failed(ProviderError(ErrorKind.CLOSED, "a provider is opened once"))
         self._events = events
         try:
@@ -78,6 +78,8 @@ class Lifecycle:
         return self._opened
 
     def _connect(self, settings: LinkSettings) -> None:
+        if self._closed is not None:
+            return  # closed while it was being opened, by another thread: that is told by _close
         self._main = link = Link(self._loop, self._clock, settings, self)
         link.connect(self._on_connected)
 

@@ -606,6 +606,25 @@ def test_close_ends_a_connection_that_is_still_being_opened(peer: Peer) -> None:
     assert isinstance(opening.exception(10), ProviderError)
 
 
+def test_close_that_overtakes_the_opening_leaves_no_socket_behind(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = urlsplit(peer(lambda connection: connection.serve()).url)
+    provider = entry.create(StompOptions(scheme="stomp", host=url.hostname or "", port=url.port), SystemClock())
+    start, closing = provider._loop.start, SimpleQueue[Any]()
+
+    def start_and_close() -> None:
+        start()
+        closing.put(provider.close())
+
+    monkeypatch.setattr(provider._loop, "start", start_and_close)
+    opening = provider.open(Recorder())
+    closing.get(timeout=10).result(10)
+    assert isinstance(opening.exception(10), ProviderError)
+    # Closed before it was opened, it stays so.
+    never = entry.create(StompOptions(scheme="stomp", host=url.hostname or "", port=url.port), SystemClock())
+    never.close().result(10)
+    assert refused(lambda: never.open(Recorder()).result(10)).kind is ErrorKind.CLOSED
+
+
 def test_a_provider_is_opened_once(dial: Dial, peer: Peer) -> None:
     def script(connection: Any) -> None:
         connection.welcome()
