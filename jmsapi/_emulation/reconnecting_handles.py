@@ -201,7 +201,7 @@ class Request:
         self.future: Future[Any] = Future()
 
 
-def altered(envelope: Envelope, **changes: object) -> PlainEnvelope:
+def altered(envelope: Envelope, **changes: Any) -> PlainEnvelope:
     """Return a copy of an envelope with some parts changed."""
     values: dict[str, Any] = {field.name: getattr(envelope, field.name) for field in fields(PlainEnvelope)}
     return PlainEnvelope(**{**values, **changes})

@@ -127,3 +127,11 @@ def test_the_environment_can_name_the_file_which_then_must_exist(tmp_path: Path,
     assert raised.value.error_code == "no-config"
     (tmp_path / "other.toml").write_text(EXAMPLE)
     assert "orders" in load_config().factories
+
+
+def test_each_server_of_a_failover_list_gets_its_secret_encoded(tmp_path: Path) -> None:
+    file = tmp_path / "jmsapi.toml"
+    file.write_text('[factories.main]\nurl = "failover:(amqp://me:${PW}@a,amqp://me:${PW}@b)?jitter=${J}"\n')
+    url, options = load_config(file).factories["main"].resolved("main", {"PW": "a/b@c", "J": "0.5"})
+    assert url == "failover:(amqp://me:a%2Fb%40c@a,amqp://me:a%2Fb%40c@b)?jitter=0.5"
+    assert options == {}

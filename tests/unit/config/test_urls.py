@@ -302,3 +302,62 @@ def test_a_hidden_error_of_pydantic_quotes_no_input() -> None:
     with pytest.raises(ValidationError) as raised:
         WireOptions.model_validate({"scheme": "wire", "host": "h", "password": ["s3cret"]})
     assert "s3cret" not in str(cast("Exception", raised.value))
+
+
+# ---------------------------------------------------------------- failover lists
+
+
+def test_a_failover_list_gives_the_first_server_and_all_of_them_in_its_order() -> None:
+    options = parse("failover:(wire://me:pw@a:1,wire://b?emulate=x,tx)?emulate=x,tx&client_id=c1")
+    assert isinstance(options, WireOptions)
+    assert (options.host, options.port, options.client_id, options.emulate) == ("a", 1, "c1", {"x", "tx"})
+    assert [(one.host, one.port, one.user, one.client_id) for one in options.failover.servers] == [
+        ("a", 1, "me", "c1"),
+        ("b", None, None, "c1"),
+    ]
+
+
+def test_a_plain_url_does_not_reconnect() -> None:
+    assert parse("wire://a").failover is None
+
+
+@pytest.mark.parametrize("name", ["maxReconnectAttempts", "failover.maxReconnectAttempts", "max_reconnect_attempts"])
+def test_an_option_of_reconnecting_may_be_spelt_as_in_java_or_as_here(name: str) -> None:
+    assert parse(f"failover:(wire://a)?{name}=7").failover.max_reconnect_attempts == 7
+    assert parse("failover:(wire://a)?jitter=0.5", **{name: 7}).failover.max_reconnect_attempts == 7
+
+
+@pytest.mark.parametrize("name", ["initialReconnectDelay", "initial_reconnect_delay", "initial_reconnect_delay_ms"])
+def test_a_time_may_be_spelt_without_its_unit(name: str) -> None:
+    assert parse(f"failover://(wire://a)?{name}=70").failover.initial_reconnect_delay_ms == 70
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "code", "reason"),
+    [
+        ("failover:wire://a", {}, "bad-url", "failover:(amqp://a,amqp://b)"),
+        ("failover:()", {}, "bad-url", "is written"),
+        ("failover:(wire://a,memory://b)", {}, "bad-url", "different wires"),
+        ("failover:(wire://a?prefetch=1,wire://b)", {}, "bad-option", "'prefetch' is not the same for all servers"),
+        ("failover:(wire://a)", {"host": "b"}, "bad-option", "'host' is for one server"),
+        ("failover:(wire://a)?maxReconnectAttempts=many", {}, "bad-option", "max_reconnect_attempts"),
+        ("failover:(wire://a)?jitter=2", {}, "bad-option", "jitter"),
+        ("failover:(wire://a)?failover.maxReconectAttempts=1", {}, "unknown-option", "'max_reconnect_attempts'"),
+        ("failover:(wire://a)?maxReconectAttempts=1", {}, "unknown-option", "'maxReconnectAttempts'"),
+        ("failover:(wire://a)?prefech=1", {}, "unknown-option", "'prefetch'"),
+        ("wire://a?failover=1", {}, "unknown-option", "'failover'"),
+        ("wire://a?maxReconnectAttempts=1", {}, "unknown-option", "'maxReconnectAttempts'"),
+    ],
+)
+def test_a_bad_failover_list_says_what_is_wrong_with_it(url: str, options: dict[str, object], code: str, reason: str) -> None:
+    error = refusal(url, **options)
+    assert error.error_code == code
+    assert reason in str(error)
+
+
+def test_a_failover_list_can_be_shown_without_its_credentials() -> None:
+    url = f"failover:(wire://me:{SECRET}@a,wire://me:{SECRET}@b?password={SECRET})?password={SECRET}&jitter=0"
+    shown = redact_url(url)
+    assert SECRET not in shown
+    assert shown.startswith("failover:(wire://***@")
+    assert "s3cret" not in redact_url("failover:wire://me:s3cret@a")
