@@ -160,7 +160,7 @@ class StompProvider(Lifecycle):
         if isinstance(tx, TxHandle):
             self._loop.post(self._transactions.settle, tx, ours)
             return DONE
-        if outcome is Outcome.ACCEPTED and len(ours) == 1:
+        if outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed:
             self._loop.post(self._consumers.settle, ours, outcome, None)
             return DONE
         future: Future[None] = Future()

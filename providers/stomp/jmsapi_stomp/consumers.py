@@ -150,7 +150,7 @@ class Consumers(Settling):
             if consumer.plan.bound_to is not None and frame.raw(_DESTINATION) != consumer.plan.bound_to.encode():
                 self._stray(consumer, frame)
             size = len(frame.head) + len(frame.body)
-            tag = StompTag(consumer.handle.serial, frame.raw(_ACK) or b"", size)
+            tag = StompTag(consumer.handle.serial, frame.raw(_ACK) or b"", size, consumer.spec.deferred_acks)
             envelope = StompEnvelope(frame, dialect, consumer.spec.address)
             delivery = Delivery(tag, envelope, dialect.delivery_count(frame))
             if not consumer.plan.browse:

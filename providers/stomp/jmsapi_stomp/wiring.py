@@ -69,12 +69,14 @@ class TxHandle(Handle):
 class StompTag(Tag):
     """One delivery: its consumer's number and the broker's word for it."""
 
-    __slots__ = ("ack", "consumer", "size")
+    __slots__ = ("ack", "confirmed", "consumer", "size")
 
-    def __init__(self, consumer: int, ack: bytes, size: int) -> None:
+    def __init__(self, consumer: int, ack: bytes, size: int, confirmed: bool) -> None:
         self.consumer = consumer
         self.ack = ack
         self.size = size
+        self.confirmed = confirmed
+        """Somebody waits for the broker's answer to its acknowledgement."""
 
 
 @dataclass(slots=True)
