@@ -7,6 +7,7 @@ stormed.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING, Final
 
@@ -58,10 +59,9 @@ class BackOff:
         elif not options.use_reconnect_back_off:
             wait_ms = float(options.reconnect_delay_ms)
         else:
-            # The exponent stays small enough for a float; the ceiling is reached long before.
-            steps = min(self.attempts - 1, 200)
-            factor = min(options.reconnect_back_off_multiplier**steps, 1e9)
-            wait_ms = options.reconnect_delay_ms * factor
+            # By way of the logarithm, as the power itself may be too large for a float; e^50 ms is beyond every ceiling.
+            growth = min((self.attempts - 1) * math.log(options.reconnect_back_off_multiplier), 50.0)
+            wait_ms = options.reconnect_delay_ms * math.exp(growth)
         wait_ms = min(wait_ms, float(options.max_reconnect_delay_ms))
         return wait_ms / 1000 * self._chance.uniform(1 - options.jitter, 1 + options.jitter)
 

@@ -141,16 +141,19 @@ class Restoring:
             raise epoch.cause or ProviderError(ErrorKind.TIMEOUT, "no answer while everything was made again", fatal=True)
         return future.result()
 
-    def _take(self, record: Record, epoch: Epoch, inner: Handle) -> None:
-        """Put a handle in its place, unless the core has let go of it meanwhile."""
+    def _take(self, record: Record, epoch: Epoch, inner: Handle) -> int:
+        """Put a handle in its place, unless the core has let go of it meanwhile; return the credit it had until now."""
+        credit = 0
         with self._life.guard:
             released = record.released
             if not released:
                 record.epoch, record.inner = epoch, inner
                 if isinstance(record, ConsumerRecord):
                     epoch.consumers[inner] = record
+                    credit = record.credit
         if released:
             _ask(epoch.provider.release, inner)
+        return credit
 
     def _reopen(self, epoch: Epoch, child: ConsumerRecord | ProducerRecord, session: SessionRecord) -> Future[Handle]:
         provider = epoch.provider
@@ -234,11 +237,10 @@ class Restoring:
                 return
             error = opened.exception()
             if error is None:
-                self._take(record, epoch, opened.result())
-                with life.guard:
-                    credit = record.credit if record.is_on(epoch) else 0
-                if credit > 0 and record.inner is not None:
-                    epoch.provider.credit(record.inner, credit)
+                inner = opened.result()
+                credit = self._take(record, epoch, inner)
+                if credit > 0:
+                    epoch.provider.credit(inner, credit)
                 life.requests.replay()
                 return
             if not isinstance(error, ProviderError) or is_loss(error):

@@ -368,7 +368,8 @@ class Link:
         _WIRE_LOG.debug("ERROR: %s", text)
         if self._connecting is not None:
             asked = f"cannot connect to {self._settings.address[0]}:{self._settings.address[1]}"
-            self.end(broker_error(text, detail, asked=asked, default=ErrorKind.SECURITY, fatal=True))
+            # Words that say nothing of credentials may be those of a broker that is just starting or stopping.
+            self.end(broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True))
             return
         fatal = self._every_error_ends
         error = broker_error(text, detail, fatal=fatal)

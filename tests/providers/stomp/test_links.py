@@ -224,6 +224,17 @@ def test_with_sync_all_every_send_is_confirmed(dial: Dial, peer: Peer) -> None:
     dial(peer(script).url, sync="all").send(QUEUE, delivery_mode=1)
 
 
+def test_a_connection_refused_for_another_reason_may_be_tried_again(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.expect("CONNECT")
+        connection.send("ERROR", {"message": "the broker is stopping"})
+        connection.serve()
+
+    error = refused(lambda: dial(peer(script).url))
+    assert error.kind is ErrorKind.CONNECTION
+    assert "the broker is stopping" in error.message
+
+
 def test_an_error_that_names_a_send_fails_that_send_alone(dial: Dial, peer: Peer) -> None:
     def script(connection: Any) -> None:
         connection.welcome(CLASSIC)
