@@ -1,0 +1,206 @@
+"""The reconnecting decorator, case by case, on a broker in memory and a clock in the test's hand."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from jmsapi._emulation.checked import Checked
+from jmsapi._emulation.reconnecting import Reconnecting
+from jmsapi._emulation.reconnecting_backoff import BackOff
+from jmsapi.spi import (
+    Address,
+    ConsumerSpec,
+    DestinationKind,
+    ErrorKind,
+    Handle,
+    MessageKind,
+    PlainEnvelope,
+    Provider,
+    ProviderError,
+)
+from jmsapi.spi.options import FailoverOptions, ProviderOptions
+
+from .frail import FrailLink, HandClock, World
+from .test_reconnecting_model import Core, Token
+
+QUEUE = Address(DestinationKind.QUEUE, "q")
+OTHER = Address(DestinationKind.QUEUE, "other")
+
+
+def failover(**given: object) -> FailoverOptions:
+    servers = tuple(ProviderOptions(scheme="frail", host=host) for host in "ab")
+    return FailoverOptions.model_validate({"servers": servers, "jitter": 0.0, **given})
+
+
+class Bench:
+    """One connection to a broker in memory."""
+
+    def __init__(self, **given: object) -> None:
+        self.clock = HandClock()
+        self.world = World()
+        self.core = Core()
+        options = failover(**given)
+        server = options.servers[0].model_copy(update={"failover": options})
+
+        def make(one: ProviderOptions) -> Provider:
+            return Checked(FrailLink(self.world), one)
+
+        self.provider = Checked(Reconnecting(make, server, options, self.clock, self.core, random.Random(1)), server)
+        self.done(self.provider.open(self.core))
+        self.session: Handle = self.done(self.provider.open_session(transacted=False))
+        self.producer: Handle = self.done(self.provider.open_producer(self.session, None))
+
+    def move(self) -> None:
+        while any(link.broker_step() or link.client_step() for link in list(self.world.links)):
+            pass
+
+    def done(self, future: Future[Any]) -> Any:
+        self.move()
+        return future.result(0)
+
+    def consumer(self, address: Address, credit: int = 10) -> Handle:
+        handle: Handle = self.done(self.provider.open_consumer(self.session, ConsumerSpec(address)))
+        self.core.credit += credit
+        self.provider.credit(handle, credit)
+        self.move()
+        return handle
+
+    def put(self, address: Address, text: str) -> None:
+        self.world.put(PlainEnvelope(MessageKind.TEXT, address, body=text))
+        self.move()
+
+    def cut(self) -> None:
+        for link in list(self.world.links):
+            link.cut()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass in small steps, and everything move between them."""
+        end = self.clock.monotonic() + seconds
+        while self.clock.monotonic() < end:
+            self.clock.advance(0.05)
+            self.move()
+
+
+def test_a_consumer_that_the_broker_refuses_now_is_ended_and_all_others_go_on() -> None:
+    bench = Bench()
+    refused, kept = bench.consumer(OTHER), bench.consumer(QUEUE)
+    bench.world.refuse["other"] = ProviderError(ErrorKind.DESTINATION, "it was deleted")
+    bench.cut()
+    bench.pass_time(1)
+    assert [(handle, cause.kind) for handle, cause in bench.core.closed] == [(refused, ErrorKind.DESTINATION)]
+    assert bench.core.up
+    bench.put(QUEUE, "still heard")
+    assert bench.core.seen["still heard"] == 1
+    assert bench.done(bench.provider.release(kept)) is None
+
+
+@pytest.mark.parametrize("back_in_time", [True, False])
+def test_a_subscription_that_our_dead_link_still_holds_is_asked_for_beside_the_running_connection(back_in_time: bool) -> None:
+    bench = Bench(client_id_grace_ms=5000)
+    held = bench.consumer(OTHER)
+    bench.world.refuse["other"] = ProviderError(ErrorKind.IN_USE, "somebody has it")
+    bench.cut()
+    bench.pass_time(2)
+    assert bench.core.up
+    assert bench.core.closed == []
+    if back_in_time:
+        bench.world.refuse.clear()
+        bench.pass_time(1)
+        bench.put(OTHER, "with the credit it had")
+        assert bench.core.seen["with the credit it had"] == 1
+    bench.pass_time(6)
+    assert [handle for handle, _ in bench.core.closed] == ([] if back_in_time else [held])
+
+
+def test_a_call_that_waited_too_long_for_a_link_fails_and_is_not_made() -> None:
+    bench = Bench(max_reconnect_delay_ms=1000)
+    for _ in range(1000):
+        bench.world.refusals.append(ProviderError(ErrorKind.CONNECTION, "refused", fatal=True))
+    bench.cut()
+    asked = bench.provider.open_session(transacted=False)
+    token = Token(0, None)
+    bench.provider.send(bench.producer, PlainEnvelope(MessageKind.TEXT, QUEUE, body="late"), None, token)
+    bench.pass_time(40)
+    assert [error.kind for error in token.answers if isinstance(error, ProviderError)] == [ErrorKind.TIMEOUT]
+    bench.world.refusals.clear()
+    bench.pass_time(2)
+    assert bench.core.up
+    error = asked.exception(0)
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.TIMEOUT
+    assert bench.world.stored == []
+
+
+def test_a_link_that_is_silent_about_its_loss_is_taken_for_lost_a_moment_after_a_call_said_so() -> None:
+    bench = Bench()
+    link = bench.world.living[0]
+    link.ended = True  # it answers that it is gone, and its event never comes
+    asked = bench.provider.open_session(transacted=False)
+    assert not asked.done()
+    bench.pass_time(3)
+    assert asked.done()
+    assert asked.exception() is None
+    assert len(bench.core.lost) == bench.core.resumed == 1
+
+
+# ---------------------------------------------------------------- when, and where
+
+
+def waits(options: FailoverOptions, attempts: int) -> list[float]:
+    back_off = BackOff(options, random.Random(1))
+    back_off.begin(0.0)
+    found: list[float] = []
+    for _ in range(attempts):
+        found.append(round(back_off.wait_s(startup=False) * 1000))
+        back_off.next_attempt()
+    return found
+
+
+def test_the_wait_grows_from_attempt_to_attempt_up_to_its_ceiling() -> None:
+    assert waits(failover(initial_reconnect_delay_ms=5, max_reconnect_delay_ms=50), 6) == [5, 10, 20, 40, 50, 50]
+    assert waits(failover(use_reconnect_back_off=False), 4) == [0, 10, 10, 10]
+    assert waits(failover(reconnect_back_off_multiplier=3, reconnect_delay_ms=1), 4) == [0, 1, 3, 9]
+    assert waits(failover(reconnect_back_off_multiplier=1000), 400)[-1] == 30_000
+
+
+def test_jitter_is_a_part_of_the_wait() -> None:
+    found = waits(failover(jitter=0.5, reconnect_delay_ms=1000, use_reconnect_back_off=False), 50)[1:]
+    assert all(500 <= wait <= 1500 for wait in found)
+    assert len(set(found)) > 10
+
+
+@pytest.mark.parametrize(("held_s", "first_wait"), [(0.5, 40), (1.5, 0)])
+def test_only_a_link_that_holds_ends_a_run_of_attempts(held_s: float, first_wait: int) -> None:
+    back_off = BackOff(failover(), random.Random(1))
+    back_off.begin(0.0)
+    for _ in range(3):
+        back_off.next_attempt()
+    back_off.succeeded(1, 10.0, startup=False)
+    back_off.begin(10.0 + held_s)
+    assert round(back_off.wait_s(startup=False) * 1000) == first_wait
+    assert back_off.next_attempt() == [1, 0], "the server that served last comes first"
+
+
+@pytest.mark.parametrize(
+    ("given", "startup", "allowed"),
+    [
+        ({"max_reconnect_attempts": 0}, False, 0),
+        ({"max_reconnect_attempts": 0}, True, 1),
+        ({"max_reconnect_attempts": 2}, True, 2),
+        ({"max_reconnect_attempts": 2, "startup_max_reconnect_attempts": 5}, True, 5),
+        ({"max_reconnect_attempts": 2, "startup_max_reconnect_attempts": 5}, False, 2),
+        ({}, False, 100),
+    ],
+)
+def test_attempts_are_as_many_as_the_options_say(given: dict[str, object], startup: bool, allowed: int) -> None:
+    back_off = BackOff(failover(**given), random.Random(1))
+    back_off.begin(0.0)
+    done = 0
+    while done < 100 and not back_off.exhausted(startup=startup):
+        back_off.next_attempt()
+        done += 1
+    assert done == allowed
