@@ -204,3 +204,17 @@ def test_attempts_are_as_many_as_the_options_say(given: dict[str, object], start
         back_off.next_attempt()
         done += 1
     assert done == allowed
+
+
+def test_a_delivery_that_was_under_way_when_its_link_was_lost_reaches_nobody() -> None:
+    bench = Bench()
+    bench.consumer(QUEUE)
+    link = bench.world.living[0]
+    bench.world.put(PlainEnvelope(MessageKind.TEXT, QUEUE, body="once"))
+    link.cut()
+    assert len(link.late) == 1
+    link.late[0]()
+    assert bench.core.seen["once"] == 0
+    bench.pass_time(1)
+    link.late[0]()
+    assert bench.core.seen["once"] == 1, "by the new link, and not by the old one again"
