@@ -33,6 +33,7 @@ from jmsapi.spi import (
     Tag,
     emulated,
     failed,
+    none,
 )
 from jmsapi_selector import Selector, compile_selector
 from jmsapi_selector.planner import DIALECTS, Action, Dialect, covers, plan
@@ -102,6 +103,7 @@ class Filtering(Forwarding):
             changes["no_local"] = emulated("messages carry a mark of their sender; own ones are acknowledged and dropped")
         if not capabilities.queue_selector and self._sift:
             changes["queue_selector"] = emulated("evaluated here; what does not match is hidden for a moment, then given back")
+            changes["redelivered_flag"] = none("on a queue with a selector what was looked at and given back comes marked")
         return capabilities.with_(**changes) if changes else capabilities
 
     # ---- calls ----------------------------------------------------------------------------------------------------
