@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -38,13 +39,19 @@ PropertyOptions = Annotated[
 ]
 
 
+class _OnStderr(logging.Handler):
+    """Writes to what standard error is at the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        print(f"jmsapi: {record.getMessage()}", file=sys.stderr)
+
+
 def factory_for(url: str) -> ConnectionFactory:
     """Return a factory for a URL, or the one of that name in ``jmsapi.toml``; how lost links are made again is told on stderr."""
     log = logging.getLogger("jmsapi.reconnect")
     if not log.handlers:
-        told = logging.StreamHandler()
-        told.setFormatter(logging.Formatter("jmsapi: %(message)s"))
-        log.addHandler(told)
+        log.addHandler(_OnStderr())
         log.setLevel(logging.INFO)
     return jmsapi.connection_factory(url) if ":" in url else jmsapi.lookup(url, ConnectionFactory)
 

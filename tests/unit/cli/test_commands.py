@@ -326,3 +326,14 @@ def test_the_command_is_also_a_module() -> None:
     arguments = [sys.executable, "-W", "error", "-m", "jmsapi.cli", "selector", "match", "TRUE"]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "TRUE\n", "")
+
+
+def test_how_a_link_is_made_is_said_on_standard_error(command: Command) -> None:
+    url = "failover:(stomp://me:s3cret@127.0.0.1:1)?startupMaxReconnectAttempts=2"
+    done = command("send", "q", "hello", "--url", url)
+    assert done.code != 0
+    assert done.out == ""
+    assert "jmsapi: attempt 1: stomp://127.0.0.1:1: cannot connect" in done.err
+    assert "jmsapi: attempt 2: " in done.err
+    assert "tried 2 times without success" in done.err
+    assert "s3cret" not in done.err
