@@ -117,3 +117,16 @@ def test_without_the_flag_it_is_refused_and_the_flag_named(classic: Broker, topi
         pytest.raises(UnsupportedFeatureRuntimeException, match=r"classic\.virtual_topics"),
     ):
         context.create_shared_durable_consumer(context.create_topic(topic.name), "s")
+
+
+def test_a_broker_that_does_not_copy_is_found_out_before_anything_is_missed(
+    classic: Broker, dial: Dial, topic: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic under another prefix stands for a broker whose operator took the default virtual topics away."""
+    monkeypatch.setattr("jmsapi_amqp.brokers.classic_virtual._TOPIC", "NoVirtualTopic.")
+    monkeypatch.setattr("jmsapi_amqp.brokers.classic_virtual._PATIENCE_S", 1.0)
+    line = dial(classic, **VIRTUAL)
+    with pytest.raises(ProviderError, match="does not copy") as refused:
+        line.consumer(topic, **SHARED)
+    assert refused.value.kind is ErrorKind.UNSUPPORTED
+    line.send(topic, "alive")

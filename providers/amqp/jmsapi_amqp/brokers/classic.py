@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jmsapi.spi import NATIVE, Address, Capabilities, ConsumerSpec, DestinationKind, ErrorKind, ProviderError, emulated, none
 from jmsapi_amqp.attach import Source, end_link, end_session, open_wire_session
 from jmsapi_amqp.brokers.base import Broker
-from jmsapi_amqp.brokers.classic_virtual import attach_member, refuse_unsubscribe, virtual_name
+from jmsapi_amqp.brokers.classic_virtual import attach_member, prove_copying, refuse_unsubscribe, virtual_name
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Classic(Broker):
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.queue_prefix = self.queue_prefix or "queue://"
         self.topic_prefix = self.topic_prefix or "topic://"
+        self._copies = False
+        """Virtual topics were seen to work."""
 
     def to_wire(self, address: Address) -> str:
         """Return the address with its prefix; the name of a temporary destination has one, however it was come by."""
@@ -69,6 +71,9 @@ class Classic(Broker):
             return await super().attach_consumer(connection, session, spec, source, asked)
         place = await self.subscriptions.enter(connection, spec, asked)
         try:
+            if not self._copies:
+                await prove_copying(connection, session, asked)
+                self._copies = True
             link = await attach_member(connection, session, spec, source.selector, asked)
         except ProviderError:
             self.subscriptions.drop(place)
