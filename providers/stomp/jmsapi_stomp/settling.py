@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from jmsapi.spi import Outcome
+from jmsapi.spi import ErrorKind, Outcome, ProviderError
 from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.control import Done
@@ -56,9 +56,12 @@ class Settling:
     def write(self, tags: Sequence[StompTag], command: bytes, more: bytes, done: Done | None, *, keep: bool = False) -> None:
         frames: list[bytes] = []
         link = self._wiring.link
+        gone = False
         for tag in tags:
             consumer = self._by_serial.get(tag.consumer)
             if consumer is None or tag not in consumer.unsettled:
+                # Its link was lost since this was asked for: nobody can settle it, and it comes again.
+                gone = True
                 continue
             if consumer.link is not link and frames:
                 link.write(b"".join(frames))
@@ -70,6 +73,10 @@ class Settling:
         if done is None:
             if frames:
                 link.write(b"".join(frames))
+        elif gone:
+            if frames:
+                link.write(b"".join(frames))
+            done(self._wiring.link.dead or ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again"))
         elif not frames:
             done(None)
         else:

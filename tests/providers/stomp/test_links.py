@@ -340,6 +340,26 @@ def test_a_refused_subscribe_of_artemis_ends_the_link_with_its_reason(dial: Dial
     assert "permission" in line.events.lost[0].message
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_acknowledgement_that_a_lost_link_overtakes_is_not_said_to_be_done(dial: Dial, peer: Peer, count: int) -> None:
+    hang_up = threading.Event()
+
+    def script(connection: Any) -> None:
+        opened(connection, CLASSIC)
+        hang_up.wait(10)
+
+    line = dial(peer(script).url)
+    tags = [delivery.tag for delivery in line.receive(line.consumer(QUEUE, deferred_acks=True), 2, accept=False)]
+    # The I/O thread is busy while the link breaks and the application acknowledges; it hears of the break first.
+    go_on = threading.Event()
+    line.wire._loop.post(go_on.wait, 10)
+    hang_up.set()
+    time.sleep(0.2)  # for the end of the stream to be there; a later one makes this test pass for nothing
+    acknowledged = line.provider.settle(tags[:count], Outcome.ACCEPTED)
+    go_on.set()
+    assert isinstance(acknowledged.exception(10), ProviderError)
+
+
 # Transactions
 
 
