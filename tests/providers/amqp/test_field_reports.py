@@ -1,4 +1,9 @@
-"""What went wrong for users of other clients (the field reports B01 to B25), where the wire decides: AMQP, on each broker."""
+"""What went wrong for users of other clients (the field reports B01 to B25), where the wire decides: AMQP, on each broker.
+
+Those whose recipe is the same for every wire are in ``tests/field_reports``: B03, B05, B06, B07, B09, B10, B11, B12, B19, B20,
+B21, B23. B25 is in ``test_connections_on_brokers`` (chain and name, each switched off by itself, client certificate), and B07's
+password in ``test_a_password_with_special_characters_is_refused_and_not_shown`` below. B17 is no matter of a wire.
+"""
 
 from __future__ import annotations
 
@@ -199,3 +204,12 @@ def test_b24_members_of_a_shared_durable_subscription_share_over_connections(art
         sessions[1].unsubscribe(name)
         own.close()
         own_session.unsubscribe(name)
+
+
+def test_b07_a_password_with_special_characters_is_refused_and_not_shown(each_broker: Broker) -> None:
+    secret = "p:w\\d\u00fc %2F@/"
+    factory = jmsapi.connection_factory(each_broker.url("amqp"))
+    with pytest.raises(jmsapi.JMSSecurityException) as caught:
+        factory.create_connection(each_broker.user, secret)
+    cause = caught.value.__cause__
+    assert secret not in f"{caught.value} {cause} {cause.__cause__ if cause is not None else None}"

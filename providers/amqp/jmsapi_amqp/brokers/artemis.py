@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Artemis"]
 
-_GOING_S: Final = 0.3
-"""How long the broker is given to delete a subscription's queue, in seconds."""
+_GOING_S: Final = 1.0
+"""How long the broker is given to delete a subscription's queue, in seconds.
+
+It says neither that it has nor that it will: a consumer who comes too early stays attached, to a queue that is gone. Looking
+for the queue is no way out, since that is one more consumer whose end deletes the queue by its name, at some later time. Seen
+on 2.56.0 with two processors and forty processes that wanted them: after 5 ms 3 of 30 subscriptions were dead, after 50 ms 2
+of 30, after 100 ms none of 30, after 300 ms none of 100.
+"""
 
 
 class Artemis(Broker):
