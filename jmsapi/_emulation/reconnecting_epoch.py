@@ -29,11 +29,6 @@ class Owner(Protocol):
     clock: Clock
 
     @property
-    def resends(self) -> bool:
-        """Whether what was not confirmed is sent again."""
-        ...
-
-    @property
     def above(self) -> Events:
         """Where events go."""
         ...
@@ -99,14 +94,15 @@ class Epoch:
             for token, error in results:
                 if isinstance(error, ProviderError) and is_loss(error):
                     loss = error
-                elif isinstance(error, ProviderError) and error.kind is ErrorKind.IN_DOUBT and self._owner.resends:
+                elif isinstance(error, ProviderError) and error.kind is ErrorKind.IN_DOUBT:
                     doubts.append((token, error))
                 elif self.unanswered.pop(id(token), None) is not None:
                     answers.append((token, error))
             if answers:
                 self._owner.above.on_sent(answers)
         if doubts:
-            # If it is the link that is lost, they are sent again by the next one.
+            # If it is the link that is lost, it says so in a moment: they are answered then, when the next send waits for
+            # another link, or they are sent again.
             self._owner.clock.call_later(SUSPECT_S, lambda: self._in_doubt(doubts))
         if loss is not None:
             self._owner.suspect(self, loss)

@@ -115,11 +115,6 @@ class Lifecycle:
         return self._state in (State.UP, State.DOWN)
 
     @property
-    def resends(self) -> bool:
-        """Whether what was not confirmed is sent again."""
-        return self.failover.resend_unconfirmed
-
-    @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
         return self._state is State.CLOSED

@@ -78,14 +78,15 @@ def send(
 
 
 def _send(producer: JMSProducer, destination: Destination, body: str | bytes) -> None:
-    try:
-        producer.send(destination, body)
-    except JMSRuntimeException as error:
-        if error.error_code != "in-doubt":
-            raise
-        # The link was lost and is being made again: better twice than not at all, and said.
-        print(f"jmsapi: {error}; sending it again", file=sys.stderr)
-        producer.send(destination, body)
+    while True:
+        try:
+            producer.send(destination, body)
+            return
+        except JMSRuntimeException as error:
+            if error.error_code != "in-doubt":
+                raise
+            # The link was lost and is being made again: better twice than not at all, and said.
+            print(f"jmsapi: {error}; sending it again", file=sys.stderr)
 
 
 def _bodies(body: str | None, *, as_bytes: bool, lines: bool) -> Iterator[str | bytes]:

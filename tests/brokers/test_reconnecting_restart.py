@@ -15,7 +15,7 @@ from jmsapi import Session
 from jmsapi_conformance.brokers import Broker, BrokerKind, Wire
 
 PAIRS: list[tuple[Wire, BrokerKind]] = [("amqp", "artemis"), ("stomp", "classic")]
-WAIT_MS = 180_000
+WAIT_MS = 240_000
 OPTIONS = f"maxReconnectDelay=500&send_timeout_ms={WAIT_MS}&request_timeout_ms={WAIT_MS}"
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
@@ -46,7 +46,7 @@ def test_a_program_goes_on_over_a_restart_of_its_broker(
         before = consumer.receive(WAIT_MS)
         assert before is not None
         broker.kill()
-        restarting = pool.submit(broker.restart)
+        restarting = pool.submit(broker.restart, ready_s=240)
         to_topic.send(session.create_text_message("while it is away"))
         with pytest.raises(jmsapi.JMSException) as raised:
             before.acknowledge()
@@ -79,7 +79,7 @@ def test_the_command_sends_on_over_a_restart_and_says_so(own_broker: Callable[[B
             # It is under way once something has arrived.
             assert context.create_consumer(context.create_queue("restart.lines")).receive(WAIT_MS) is not None
         broker.kill()
-        broker.restart()
+        broker.restart(ready_s=240)
         said = command.stderr.read()
         assert command.wait(WAIT_MS / 1000) == 0, said
     assert "interrupted" in said
