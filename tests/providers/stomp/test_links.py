@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -351,10 +352,11 @@ def test_an_acknowledgement_that_a_lost_link_overtakes_is_not_said_to_be_done(di
     line = dial(peer(script).url)
     tags = [delivery.tag for delivery in line.receive(line.consumer(QUEUE, deferred_acks=True), 2, accept=False)]
     # The I/O thread is busy while the link breaks and the application acknowledges; it hears of the break first.
-    go_on = threading.Event()
-    line.wire._loop.post(go_on.wait, 10)
+    busy, go_on = threading.Event(), threading.Event()
+    line.wire._loop.post(lambda: (busy.set(), go_on.wait(10)))
+    assert busy.wait(10)
     hang_up.set()
-    time.sleep(0.2)  # for the end of the stream to be there; a later one makes this test pass for nothing
+    assert select.select([line.wire._main._transport.socket], [], [], 10)[0]
     acknowledged = line.provider.settle(tags[:count], Outcome.ACCEPTED)
     go_on.set()
     assert isinstance(acknowledged.exception(10), ProviderError)
