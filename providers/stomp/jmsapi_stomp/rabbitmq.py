@@ -203,6 +203,9 @@ class RabbitMQ(Dialect):
             return Plan(destination, self.queue_arguments(), shareable=True)
         if spec.subscription is None:
             return Plan(destination)
+        if any(char < " " for char in spec.subscription):
+            # The broker takes line ends out of a queue's name: another subscription may have what is left.
+            raise ProviderError(ErrorKind.DESTINATION, f"{spec.subscription!r} is no name for a subscription on RabbitMQ")
         queue = self.subscription_queue(spec.subscription, client_id, durable=spec.durable, shared=spec.shared)
         lasting = [("durable", "true"), ("auto-delete", "false")]
         passing = [("durable", "false"), ("auto-delete", "true")]

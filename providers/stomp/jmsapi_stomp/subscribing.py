@@ -326,17 +326,28 @@ class Subscribing:
             raise ProviderError(ErrorKind.SUBSCRIPTION, f"there is no durable subscription {name!r}")
 
     def _exists(self, queue: str) -> Steps[bool]:
-        """Look for a queue on a connection of its own: RabbitMQ closes it when there is none."""
+        """Look for a queue on a connection of its own: RabbitMQ closes it when there is none.
+
+        RabbitMQ 4.0 fails to write the ERROR that names a queue with letters beyond ASCII, and closes without it; so for such a
+        name a connection that is closed twice is the answer (``test_a_subscription_with_any_letters_in_its_name_is_ended``).
+        """
+        for _ in range(2):
+            try:
+                yield from self._look_for(queue)
+            except ProviderError as cause:
+                if cause.kind is ErrorKind.DESTINATION:
+                    break
+                if queue.isascii() or cause.kind is not ErrorKind.CONNECTION:
+                    raise
+            else:
+                return True
+        return False
+
+    def _look_for(self, queue: str) -> Steps[None]:
         link = yield from self._links.connect(None)
         headers = [("id", "look"), ("destination", f"/amq/queue/{queue.replace('/', '%2F')}"), ("ack", "client-individual")]
+        window = self._wiring.dialect.window(1, deferred=False)
         try:
-            yield lambda done: link.request(
-                "cannot look", "SUBSCRIBE", [*headers, *self._wiring.dialect.window(1, deferred=False)], done
-            )
-        except ProviderError as cause:
-            if cause.kind is ErrorKind.DESTINATION:
-                return False
-            raise
+            yield lambda done: link.request("cannot look", "SUBSCRIBE", [*headers, *window], done)
         finally:
             self._links.drop(link)
-        return True

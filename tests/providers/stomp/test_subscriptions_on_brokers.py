@@ -314,3 +314,20 @@ def test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue(dial: Dia
     other.send(address, "into nowhere", delivery_mode=2)
     owner.close()
     assert refused(lambda: other.send(address, "too late", delivery_mode=2)) is ErrorKind.DESTINATION
+
+
+@pytest.mark.parametrize("letters", ["é", "日", "e\u0301"])
+def test_a_subscription_with_any_letters_in_its_name_is_ended(
+    dial: Dial, each_broker: Broker, topic: Address, client: str, letters: str
+) -> None:
+    line = dial(each_broker, client_id=client)
+    name = f"sub-{letters}"
+    line.provider.release(line.consumer(topic, subscription=name, durable=True)).result(10)
+    line.provider.remove(line.session(), name).result(10)
+    if each_broker.kind != "artemis":  # which confirms what it does not know
+        assert refused(lambda: line.provider.remove(line.session(), name).result(10)) is ErrorKind.SUBSCRIPTION
+
+
+def test_rabbitmq_would_take_a_line_end_out_of_a_subscriptions_name(dial: Dial, rabbitmq: Broker, topic: Address) -> None:
+    line = dial(rabbitmq)
+    assert refused(lambda: line.consumer(topic, subscription="a\nb", shared=True, durable=True)) is ErrorKind.DESTINATION
