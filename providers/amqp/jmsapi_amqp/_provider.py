@@ -198,10 +198,13 @@ class AmqpProvider:
             wire = session.wire
             if handle in wire.owners:
                 wire.owners.remove(handle)
-            for number in list(session.links):
+            links = [connection.by_number[number] for number in session.links if number in connection.by_number]
+            for number in session.links:
                 connection.broken.pop(number, None)
-                link = connection.by_number.get(number)
-                if link is not None:
+            # What failed counts at some brokers only when the session ends with the link still there.
+            failed = any(isinstance(link, ReceiverLink) and link.failed and link.session is wire for link in links)
+            for link in links:
+                if link.session is not wire or wire.users > 1 or not failed:
                     await connection.book.release(connection, link)
             wire.users -= 1
             if wire.users == 0:

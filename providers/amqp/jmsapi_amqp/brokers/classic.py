@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import NATIVE, Address, Capabilities, ConsumerSpec, DestinationKind, ErrorKind, ProviderError, emulated, none
 from jmsapi_amqp.attach import Source, end_link, end_session, open_wire_session
 from jmsapi_amqp.brokers.base import Broker
 from jmsapi_amqp.brokers.classic_virtual import attach_member, prove_copying, refuse_unsubscribe, virtual_name
+from jmsapi_amqp.draining import pause
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ __all__ = ["Classic"]
 
 _TEMPORARY_QUEUE = "temp-queue://"
 _TEMPORARY_TOPIC = "temp-topic://"
+_SESSION_ENDS_S: Final = 0.25
+"""How long a consumer's end waits for that of its session, in seconds."""
 
 
 class Classic(Broker):
@@ -88,10 +91,16 @@ class Classic(Broker):
         await super().unsubscribe(connection, session, name)
 
     async def release(self, connection: Connection, link: SenderLink | ReceiverLink) -> None:
-        """End a link; with deliveries that failed by ending its session, for a closed link counts no delivery (6.3.1)."""
-        if isinstance(link, ReceiverLink) and link.failed and link.own_session:
-            end_session(connection, link.session)
-            return
+        """End a link; with deliveries that failed by ending its session, for a closed link counts no delivery (6.3.1).
+
+        A transacted session is not ours to end for one consumer. When the application closes the session, its end is asked for
+        right behind that of its consumers, so such a link waits for it a moment.
+        """
+        if isinstance(link, ReceiverLink) and link.failed:
+            if link.own_session:
+                end_session(connection, link.session)
+                return
+            await pause(connection, _SESSION_ENDS_S)
         if isinstance(link, ReceiverLink) and link.companion is not None:
             await end_link(connection, link.companion)
         await super().release(connection, link)
