@@ -90,8 +90,8 @@ class Rig:
         return connection.create_topic_session(False, Session.AUTO_ACKNOWLEDGE)
 
     def one_received(self, session: Session) -> Message:
-        """Send one message and receive it."""
-        queue = session.create_queue(self.name)
+        """Send one message and receive it, by a queue that no other session's consumer holds messages of."""
+        queue = session.create_queue(f"{self.name}.{session.acknowledge_mode}")
         session.create_producer(queue).send(session.create_text_message("x"))
         if session.transacted:
             session.commit()
