@@ -9,8 +9,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --constraint requirements/ci.txt
-# All extras but spark, which comes with the Spark data source.
-EXTRAS := stomp,amqp,cli,conformance
+EXTRAS := stomp,amqp,spark,cli,conformance
 LAUNCHER := $(BIN)/python -m jmsapi_conformance.brokers
 OTHER_PYTHONS := .ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])' 2>/dev/null)"
 # Most tests wait for a broker, so more workers than processors; they share the brokers.

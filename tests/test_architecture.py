@@ -38,7 +38,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi.asf": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.injection": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.pool": (*PUBLIC, "jmsapi._core.endpoint"),
-    "jmsapi.spark": PUBLIC,
+    "jmsapi.spark": (*PUBLIC, "jmsapi.selector"),
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
     "jmsapi.testing": (*PUBLIC, "jmsapi.spi", "jmsapi_inproc"),
     "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi_selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),

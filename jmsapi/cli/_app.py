@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import jmsapi
-from jmsapi.cli import _demo, _messages, _providers, _selector
+from jmsapi.cli import _demo, _messages, _pipeline, _providers, _selector
 
 __all__ = ["app", "run"]
 
@@ -27,6 +27,7 @@ app.command("ping")(_messages.ping)
 app.command("providers")(_providers.providers)
 app.command("capabilities")(_providers.capabilities)
 app.add_typer(_selector.app, name="selector")
+app.add_typer(_pipeline.app, name="pipeline")
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,5 +1,96 @@
-"""Read and write JMS through PySpark. Needs the extra ``spark``."""
+"""Read and write JMS through PySpark. Needs the extra ``spark``; importing this module loads neither PySpark nor Arrow.
+
+import jmsapi.spark
+
+jmsapi.spark.register(spark)
+orders = (spark.readStream.format("jms").option("url", "stomp://localhost:61613").option("queue", "ORDERS")
+          .option("stagingLocation", "/data/orders-staging").load())
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+import importlib.util
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from jmsapi.errors import JMSException
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register", "release"]
+
+
+def register(spark: SparkSession, name: str = "jms") -> None:
+    """Make ``format("jms")`` known to a session, with its default parallelism as that of the source.
+
+    Not needed where ``pyspark_jms`` is installed, which Spark finds by itself; but this says plainly what is missing.
+
+    Args:
+        spark: The session.
+        name: The name of the format.
+    Raises:
+        JMSException: ``missing-extra``: PySpark is older than 4.2, PyArrow is missing here, or the workers' Python has neither.
+    Threads: any.
+    """
+    import pyspark
+
+    release = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if release < (4, 2):
+        raise JMSException(f"jmsapi.spark needs PySpark 4.2 or newer, this is {pyspark.__version__}", "missing-extra")
+    if importlib.util.find_spec("pyarrow") is None:
+        raise JMSException("jmsapi.spark needs PyArrow: pip install 'jmsapi[spark]'", "missing-extra")
+    context = spark.sparkContext
+    if (context.master or "").startswith("local"):
+        _check_python(context.pythonExec)
+    from jmsapi.spark.source import JmsDataSource
+
+    parallelism = context.defaultParallelism
+
+    class Registered(JmsDataSource):
+        default_parallelism = parallelism
+
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+    spark.dataSource.register(Registered)
+
+
+def release(staging_location: str, load_id: str) -> None:
+    """Delete the staged rows of a load with ``readMode=consume``, once they are where they should be.
+
+    Args:
+        staging_location: As in the option ``stagingLocation``.
+        load_id: As in the option ``loadId``. The name cannot be used again.
+    Raises:
+        JMSException: ``bad-staging``: no such location.
+    Threads: any.
+    """
+    import time
+
+    from jmsapi.spark.batchlog import BatchLog
+    from jmsapi.spark.staging import open_store
+
+    def no_ids(data: memoryview) -> list[str | None]:
+        return []
+
+    store = open_store(f"{staging_location.rstrip('/')}/load-{load_id}")
+    BatchLog(store, no_ids, lambda: time.time() * 1000).seal(1)
+
+
+def _check_python(worker: str) -> None:
+    """Check that the Python which Spark starts for its workers on this machine is one that has everything."""
+    program = "import sys, jmsapi, pyarrow, pyspark; print(*sys.version_info[:2])"
+    try:
+        told = subprocess.run([worker, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JMSException(f"the workers' Python, {worker}, cannot be run: {error}", "missing-extra") from error
+    if told.returncode or told.stdout.split() != [str(part) for part in sys.version_info[:2]]:
+        why = (told.stderr.strip().splitlines() or [f"it is Python {'.'.join(told.stdout.split())}"])[-1]
+        raise JMSException(
+            f"the workers' Python, {worker}, is not fit ({why}): set PYSPARK_PYTHON to one that has jmsapi, such as "
+            f"{sys.executable}, before the session is made",
+            "missing-extra",
+        )

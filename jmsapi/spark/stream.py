@@ -118,6 +118,7 @@ class Stream(Generic[M]):
         """
         here = dict(start)
         self._check(here)
+        self.last = Result()
         if self._last_seq is not None and here["seq"] >= self._last_seq:
             return here
         self._begin()

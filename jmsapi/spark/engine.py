@@ -1,0 +1,127 @@
+"""Puts log, claims and planner together for one set of options. Knows no Spark."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from jmsapi.errors import JMSException
+from jmsapi.spark.arrow import RecordBatch
+from jmsapi.spark.batchlog import Batch, BatchLog, folder
+from jmsapi.spark.claim import Claim, Limits, Step
+from jmsapi.spark.options import SourceOptions
+from jmsapi.spark.receiving import Receivers
+from jmsapi.spark.rows import Row
+from jmsapi.spark.schema import ArrowCodec, ids_of, newest_ms, read_rows
+from jmsapi.spark.staging import Store, open_store
+from jmsapi.spark.stream import Stream, StreamLimits, Work
+
+__all__ = ["Engine", "step_hook"]
+
+
+def step_hook() -> Step | None:
+    """Return what tests of crashes put between the steps: ``module:function`` in JMSAPI_SPARK_ON_STEP; else None."""
+    place = os.environ.get("JMSAPI_SPARK_ON_STEP", "")
+    if not place:
+        return None
+    module, _, name = place.partition(":")
+    return cast("Step", getattr(importlib.import_module(module), name))
+
+
+class Engine:
+    """One stream, seen from one process.
+
+    Args:
+        options: Of the source, checked.
+        store: The staging area; the one of the options when None.
+        on_step: For tests of crashes; see ``step_hook`` when None.
+    Threads: one.
+    """
+
+    def __init__(self, options: SourceOptions, store: Store | None = None, on_step: Step | None = None) -> None:
+        self.options = options
+        self.on_step = on_step or step_hook()
+        self.receivers = Receivers(options)
+        self.log = BatchLog(
+            store or open_store(options.staging_location or ""),
+            ids_of,
+            now_ms,
+            dedup=options.dedup,
+            window_ms=options.dedup_window,
+            retention_ms=options.doubt_retention,
+            keep=options.keep_batches,
+        )
+        limits = Limits(
+            round_messages=options.round_messages,
+            round_bytes=options.round_bytes,
+            idle_gap_ms=options.idle_gap,
+            claim_timeout_ms=options.claim_timeout,
+            claim_bytes=max(1, options.max_bytes_per_batch // (options.claims + 1)),
+        )
+        self.claim: Claim[Row] = Claim(
+            self.log, ArrowCodec(options.compression), self.receivers.connect, limits, clock_ms, self.on_step
+        )
+
+    def stream(self) -> Stream[Row]:
+        """Return the planner; for the driver's side."""
+        options = self.options
+        limits = StreamLimits(
+            batch_messages=options.max_messages_per_batch,
+            lead_messages=options.lead_messages,
+            parallelism=options.claims,
+            poll_timeout_ms=options.poll_timeout,
+            on_reuse=options.on_staging_reuse,
+            fail_on_data_loss=options.fail_on_data_loss,
+        )
+        return Stream(self.log, self.claim, limits, self._newest, self.on_step)
+
+    def fix_plan(self, seq: int, claims: int, cap: int) -> None:
+        """Say once how many claims of what size a load has."""
+        self.log.store.publish(f"{folder(seq)}/plan.json", json.dumps({"claims": claims, "cap": cap}).encode())
+
+    def planned(self, seq: int) -> list[tuple[int, int]]:
+        """Return the claims of a load, each with its cap.
+
+        Raises:
+            JMSException: ``staging-sealed``: the load was released.
+        """
+        try:
+            record = json.loads(bytes(self.log.store.read(f"{folder(seq)}/plan.json")))
+        except FileNotFoundError:
+            raise JMSException("the rows of this load were released; a new load needs another loadId", "staging-sealed") from None
+        return [(claim, record["cap"]) for claim in range(record["claims"])]
+
+    def read(self, work: Work, columns: Sequence[str]) -> Iterator[RecordBatch]:
+        """Stage a claim if it is not over, then give its rows.
+
+        Raises:
+            JMSException: ``staging-sealed``: the batch is deleted; ``malformed``: with mode=FAILFAST.
+        """
+        try:
+            self.claim.run(work.seq, work.claim, work.cap, first_wait_ms=self.options.first_wait)
+        finally:
+            self.receivers.close()
+        yield from read_rows(self.log.content(work.seq, work.claim), work.seq, work.claim, columns, self.options.mode)
+        if self.on_step is not None:
+            self.on_step("read", work.seq, work.claim, 0)
+
+    def _newest(self, batch: Batch, claim: int) -> float:
+        try:
+            files = [self.log.store.read(f"{folder(batch.seq)}/{slot.data}") for _, slot, _ in batch.content(claim)]
+        except FileNotFoundError as error:
+            raise JMSException(f"rows of batch {batch.seq} are not in the staging area: {error}", "staging-lost") from error
+        return max(map(newest_ms, files), default=0.0)
+
+
+def now_ms() -> float:
+    """Return the time, in milliseconds since 1970."""
+    return time.time() * 1000
+
+
+def clock_ms() -> float:
+    """Return a time that only goes forward, in milliseconds."""
+    return time.monotonic() * 1000

@@ -1,0 +1,340 @@
+"""Options of the data source, as one table each for source and sink: it parses, validates, and prints the documentation.
+
+Spark hands option names over in lower case, and values as text. Nothing here quotes a value that may be a secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+import jmsapi
+from jmsapi.errors import JMSException
+from jmsapi.selector import compile_selector
+from jmsapi.spark.staging import open_store
+
+__all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options"]
+
+T = TypeVar("T", bound="JmsOptions")
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+_SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
+_USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
+_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+# Options that Spark itself puts among ours, in lower case.
+_OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths"})
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip().lower())
+        if found is None:
+            raise ValueError("a duration is a number and ms, s, m or h, such as 500ms")
+        return float(found[1]) * _MS[found[2]]
+    return value
+
+
+def _size(value: object) -> object:
+    if isinstance(value, str):
+        found = _SIZE.fullmatch(value.strip())
+        if found is None:
+            raise ValueError("a size is a number of bytes, or with k, m or g, such as 8m")
+        return int(found[1]) * _BYTES[found[2].lower()]
+    return value
+
+
+def _upper(value: object) -> object:
+    return value.strip().upper() if isinstance(value, str) else value
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0, le=30 * 86_400_000)]
+Size = Annotated[int, BeforeValidator(_size), Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=1 << 40)]
+
+
+def _option(alias: str, default: Any, description: str, shown: str | None = None, **limits: Any) -> Any:
+    """Return a field: its name in Spark, its default as a value, what it means, and the default as people write it."""
+    return Field(
+        default=default,
+        alias=alias,
+        description=description,
+        json_schema_extra={"shown": str(default) if shown is None else shown},
+        **limits,
+    )
+
+
+class JmsOptions(BaseModel):
+    """What source and sink share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    what: ClassVar[str] = "jms"
+
+    url: str = Field(alias="url", description="Broker: `stomp://`, `stomp+ssl://`, `amqp://`, `amqps://`; no user name in it")
+    queue: str | None = _option("queue", None, "Name of the queue", "", min_length=1)
+    topic: str | None = _option("topic", None, "Name of the topic", "", min_length=1)
+    username: str | None = _option("username", None, "User name; with `password` or not at all", "", min_length=1)
+    password: str | None = _option(
+        "password",
+        None,
+        "Password; `env:NAME` and `file:PATH` are read in the process that connects, and never shipped",
+        "",
+        repr=False,
+    )
+    client_id: str | None = _option("clientId", None, "Client id; needed by `subscriptionType=durable`", "", min_length=1)
+    connect_timeout: Duration = _option("connectTimeout", 10_000, "Longest wait for a connection", "10s")
+    heartbeat: Duration = _option(
+        "heartbeat", 10_000, "Heart-beats; bounds how long an executor that vanished keeps messages", "10s"
+    )
+    broker_retry_timeout: Duration = _option(
+        "brokerRetryTimeout",
+        120_000,
+        "How long a stream pauses while the broker is away before it fails; refused credentials fail at once",
+        "2m",
+    )
+    staging_location: str | None = _option(
+        "stagingLocation",
+        None,
+        "Absolute path or URL of a store that driver and executors share; one for each query",
+        "",
+        min_length=1,
+    )
+    extra: Mapping[str, str] = Field(default_factory=dict[str, str], exclude=True)
+    """``tls.*`` and ``provider.*``, by the provider's own names."""
+
+    def check(self) -> None:
+        """Check what concerns several options at once; raises JMSException."""
+        if _USER_INFO.search(self.url):
+            raise _bad(
+                self, "url holds a user name or password, which would be written into plans and logs: use username and password"
+            )
+        if self.url.lower().startswith("inproc:"):
+            raise _bad(
+                self, "url: the inproc broker lives in one process, and the tasks of Spark are others; use a broker with a port"
+            )
+        if self.password is not None and self.username is None:
+            raise _bad(self, "password is given without username")
+        if self.queue is not None and self.topic is not None:
+            raise _bad(self, "queue and topic are both given; choose one")
+        if "object_allow" in self.extra:
+            raise _bad(self, "provider.object_allow: objects are never unpickled here")
+        if self.staging_location is not None:
+            open_store(self.staging_location)
+        # Reads URL and provider options; opens nothing.
+        self.factory(secret=False)
+
+    def factory(self, *, secret: bool = True, **more: object) -> jmsapi.ConnectionFactory:
+        """Return a factory for these options.
+
+        Args:
+            secret: Whether to read the password.
+            more: Further options of the provider.
+        """
+        given: dict[str, object] = {"connect_timeout_ms": max(1, round(self.connect_timeout)), **more, **self.extra}
+        if self.url.lower().startswith("stomp"):
+            given.setdefault("heartbeat_ms", round(self.heartbeat))
+        elif self.url.lower().startswith("amqp"):
+            given.setdefault("idle_timeout_ms", round(self.heartbeat))
+        if self.client_id is not None:
+            given["client_id"] = self.client_id
+        if self.username is not None:
+            given["user"] = self.username
+        if secret and self.password is not None:
+            given["password"] = _secret(self.password)
+        return jmsapi.connection_factory(self.url, **given)
+
+
+class SourceOptions(JmsOptions):
+    """Options of ``spark.readStream`` and ``spark.read``."""
+
+    what: ClassVar[str] = "source"
+
+    selector: str | None = _option("selector", None, "JMS selector; messages it leaves out stay on the queue", "", min_length=1)
+    subscription: str | None = _option("subscription", None, "Name of the subscription; a topic needs one", "", min_length=1)
+    subscription_type: Annotated[Literal["shared-durable", "durable"], BeforeValidator(_lower)] = _option(
+        "subscriptionType", "shared-durable", "`shared-durable`, or `durable`: one consumer at a time, so `parallelism` is 1"
+    )
+    parallelism: int = _option(
+        "parallelism", 2, "Most claims planned beside the lead, 1 to 1024; 1 keeps the broker's order", ge=1, le=1024
+    )
+    max_messages_per_batch: Count = _option("maxMessagesPerBatch", 100_000, "Most messages of a batch, over lead and claims")
+    max_bytes_per_batch: Size = _option("maxBytesPerBatch", 256 << 20, "Most bytes of a batch; one message may exceed it", "256m")
+    lead_messages: Count = _option("leadMessages", 1000, "Size of the lead claim")
+    poll_timeout: Duration = _option(
+        "pollTimeout", 1000, "How long an idle stream waits for a first message before it looks again", "1s"
+    )
+    claim_timeout: Duration = _option("claimTimeout", 10_000, "A claim ends after this", "10s")
+    first_wait: Duration = _option("firstWait", 500, "How long a claim waits for its first message", "500ms")
+    idle_gap: Duration = _option("idleGap", 50, "A claim ends when nothing came for so long", "50ms")
+    round_messages: int = _option(
+        "roundMessages", 1000, "Most unacknowledged messages of a consumer, 1 to 100000", ge=1, le=100_000
+    )
+    round_bytes: Size = _option("roundBytes", 8 << 20, "Most bytes of a round; one message may exceed it", "8m")
+    dedup: Annotated[Literal["in-doubt", "window", "off"], BeforeValidator(_lower)] = _option(
+        "dedup", "in-doubt", "`in-doubt`; `window`: for brokers that may forget acknowledgements; `off`: at least once"
+    )
+    dedup_window: Duration = _option("dedupWindow", 600_000, "How long `dedup=window` remembers", "10m")
+    doubt_retention: Duration = _option(
+        "doubtRetention",
+        86_400_000,
+        "How long ids in doubt are remembered; longer than the broker needs to notice a dead consumer",
+        "24h",
+    )
+    mode: Annotated[Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"], BeforeValidator(_upper)] = _option(
+        "mode",
+        "PERMISSIVE",
+        "A message that cannot be decoded: a row with `error`, no row (`DROPMALFORMED`), or failure (`FAILFAST`)",
+    )
+    fail_on_data_loss: bool = _option(
+        "failOnDataLoss", True, "Fail when rows that a checkpoint asks for are deleted; else warn", "true"
+    )
+    on_staging_reuse: Annotated[Literal["fail", "adopt"], BeforeValidator(_lower)] = _option(
+        "onStagingReuse", "fail", "A new checkpoint on a used staging area: `fail`, or `adopt` what is staged"
+    )
+    keep_batches: int = _option("keepBatches", 0, "Sealed batches that are kept for going back by hand", ge=0, le=10_000)
+    compression: Annotated[Literal["none", "lz4", "zstd"], BeforeValidator(_lower)] = _option(
+        "compression", "lz4", "Of staged files: `none`, `lz4`, `zstd`"
+    )
+    read_mode: Annotated[Literal["browse", "consume"], BeforeValidator(_lower)] = _option(
+        "readMode", "browse", "`spark.read` only: `browse` leaves the messages on the queue, `consume` takes them"
+    )
+    max_messages: Count | None = _option("maxMessages", None, "`spark.read` only: most messages", "")
+    load_id: str | None = _option(
+        "loadId",
+        None,
+        "Name of a load with `readMode=consume`; the same again gives the same rows, until released",
+        "",
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+    )
+
+    def check(self) -> None:
+        """Check the options of a source; raises JMSException."""
+        super().check()
+        if self.queue is None and self.topic is None:
+            raise _bad(self, "queue or topic is missing")
+        if self.selector is not None:
+            compile_selector(self.selector)
+        if self.topic is not None and self.subscription is None:
+            raise _bad(self, "a topic needs subscription: without one, messages published between two batches would be lost")
+        if self.subscription is not None and self.topic is None:
+            raise _bad(self, "subscription is for a topic")
+        if self.subscription_type == "durable" and self.client_id is None:
+            raise _bad(self, "subscriptionType=durable needs clientId")
+
+    def check_staging(self) -> None:
+        """Check what only a stream, or a load that consumes, needs; raises JMSException."""
+        if self.staging_location is None:
+            raise _bad(self, "stagingLocation is missing: messages are staged there before they are acknowledged")
+
+    def check_load(self) -> None:
+        """Check what only ``spark.read`` needs; raises JMSException."""
+        if self.read_mode == "browse":
+            if self.queue is None:
+                raise _bad(self, "readMode=browse is for a queue; a topic cannot be browsed")
+            return
+        self.check_staging()
+        if self.load_id is None:
+            raise _bad(self, "readMode=consume needs loadId: what a job has consumed when it crashes is found again by that name")
+
+    @property
+    def claims(self) -> int:
+        """Return how many claims may run at once."""
+        return 1 if self.topic is not None and self.subscription_type == "durable" else self.parallelism
+
+
+class SinkOptions(JmsOptions):
+    """Options of ``writeStream`` and ``write``."""
+
+    what: ClassVar[str] = "sink"
+
+    transaction_messages: int = _option(
+        "transactionMessages",
+        1000,
+        "Messages of a JMS transaction, 1 to 100000; a broker without them confirms each message",
+        ge=1,
+        le=100_000,
+    )
+    delivery_mode: Annotated[Literal["persistent", "non-persistent"], BeforeValidator(_lower)] = _option(
+        "deliveryMode", "persistent", "`persistent` or `non-persistent`; a column `delivery_mode` wins"
+    )
+    priority: int = _option("priority", 4, "0 to 9; a column `priority` wins", ge=0, le=9)
+    time_to_live: Duration = _option("timeToLive", 0, "Life of a message, 0 for ever; a column `time_to_live` (ms) wins", "0ms")
+    delivery_delay: Duration = _option("deliveryDelay", 0, "Delay of delivery; a column `delivery_delay` (ms) wins", "0ms")
+
+
+def read_options(kind: type[T], given: Mapping[str, str]) -> T:
+    """Validate the options that Spark hands over.
+
+    Args:
+        kind: The table.
+        given: Names in any case, values as text.
+    Raises:
+        JMSException: ``unknown-option`` with the nearest known name, or ``bad-option``; never with a value.
+    Threads: any.
+    """
+    names = {field.alias.lower(): field.alias for field in kind.model_fields.values() if field.alias}
+    values: dict[str, object] = {}
+    extra: dict[str, str] = {}
+    for name, value in given.items():
+        lower = name.lower()
+        if lower.startswith(("tls.", "provider.")):
+            extra["tls_" + lower[4:] if lower.startswith("tls.") else lower[9:]] = value
+        elif lower in names:
+            values[names[lower]] = value
+        elif lower not in _OF_SPARK:
+            near = difflib.get_close_matches(lower, names, n=1)
+            hint = f"; did you mean {names[near[0]]}?" if near else f"; there are {', '.join(names.values())}, tls.*, provider.*"
+            raise JMSException(f"the jms {kind.what} knows no option {name!r}{hint}", "unknown-option")
+    problems: list[str] = []
+    try:
+        options = kind.model_validate({**values, "extra": extra})
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_context=False, include_input=False):
+            place = ".".join(map(str, detail["loc"]))
+            problems.append(f"{place}: {'is missing' if detail['type'] == 'missing' else detail['msg']}")
+    else:
+        options.check()
+        return options
+    raise JMSException(f"the jms {kind.what}: {'; '.join(problems)}", "bad-option")
+
+
+def documentation(kind: type[JmsOptions]) -> str:
+    """Return the table of one kind's own options, in Markdown."""
+    return "\n".join(["| option | default | meaning |", "|---|---|---|", *_rows(kind)])
+
+
+def _rows(kind: type[JmsOptions]) -> Iterator[str]:
+    inherited = {} if kind is JmsOptions else JmsOptions.model_fields
+    for name, field in kind.model_fields.items():
+        if name in inherited or field.alias is None:
+            continue
+        extra = cast("dict[str, str] | None", field.json_schema_extra)
+        default = "required" if extra is None else extra["shown"]
+        yield f"| `{field.alias}` | {f'`{default}`' if default not in ('', 'required') else default} | {field.description} |"
+
+
+def _secret(text: str) -> str:
+    if text.startswith("env:"):
+        found = os.environ.get(text[4:])
+        if found is None:
+            raise JMSException(f"password: the environment variable {text[4:]} is not set in this process", "missing-variable")
+        return found
+    if text.startswith("file:"):
+        try:
+            return Path(text[5:]).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise JMSException(f"password: the file {text[5:]} cannot be read: {error.strerror}", "missing-variable") from None
+    return text
+
+
+def _bad(options: JmsOptions, text: str) -> JMSException:
+    return JMSException(f"the jms {options.what}: {text}", "bad-option")

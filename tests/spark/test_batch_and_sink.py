@@ -1,0 +1,106 @@
+"""``spark.read`` and ``write.format("jms")`` on real brokers, and what ``load()`` and ``save()`` refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import jmsapi
+import jmsapi.spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """Look for no leaks: the sockets of this process belong to Spark's gateway, and all of ours are in others."""
+    yield
+
+
+def test_browsing_leaves_the_messages_and_consuming_gives_them_again_until_they_are_released(
+    spark: SparkSession, classic_place: Any, tmp_path: Path
+) -> None:
+    classic_place.send("a", "b", "c")
+    look = spark.read.format("jms").options(**classic_place.options)
+    assert [row.text for row in look.load().collect()] == ["a", "b", "c"]
+    assert look.option("maxMessages", "2").load().count() == 2
+    consume = spark.read.format("jms").options(
+        **classic_place.options, readMode="consume", stagingLocation=str(tmp_path), loadId="monday"
+    )
+    frame = consume.load()
+    assert sorted(row.text for row in frame.collect()) == ["a", "b", "c"]
+    assert classic_place.left() == []
+    assert frame.count() == 3
+    assert sorted(row.text for row in consume.load().collect()) == ["a", "b", "c"], "another job, the same name"
+    jmsapi.spark.release(str(tmp_path), "monday")
+    with pytest.raises(Exception, match="released"):
+        consume.load().collect()
+
+
+def test_a_stream_is_written_to_a_queue_and_a_frame_to_another(
+    spark: SparkSession, classic_place: Any, artemis_place: Any, tmp_path: Path
+) -> None:
+    classic_place.send("a", "b", "c")
+    stream = spark.readStream.format("jms").options(**classic_place.options, stagingLocation=str(tmp_path / "staging")).load()
+    writer = stream.writeStream.format("jms").options(**artemis_place.options)
+    query = writer.option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True).start()
+    assert query.awaitTermination(300)
+    assert classic_place.left() == []
+    look = spark.read.format("jms").options(**artemis_place.options).load()
+    look.write.format("jms").options(**classic_place.options).mode("append").save()
+    assert sorted(artemis_place.left(3)) == ["a", "b", "c"]
+    assert sorted(classic_place.left(3)) == ["a", "b", "c"]
+
+
+def test_load_says_at_once_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    good = {"url": "stomp://localhost:61613", "queue": "q", "username": "u", "password": "hunter2"}
+    for change, text in (
+        ({"leadMesages": "3"}, "did you mean leadMessages"),
+        ({"url": "inproc://x"}, "lives in one process"),
+        ({"url": "stomp://me:pw@localhost"}, "use username and password"),
+        ({"selector": "price >"}, "price >"),
+        ({"readMode": "steal"}, "readMode"),
+    ):
+        with pytest.raises(AnalysisException) as caught:
+            spark.read.format("jms").options(**{**good, **change}).load()
+        assert text in str(caught.value)
+        assert "hunter2" not in str(caught.value) and "pw@" not in str(caught.value)
+
+
+PIPELINE = """
+[source]
+SOURCE
+stagingLocation = "/data/staging"
+[transform]
+sql = "SELECT text, properties['region'] AS region FROM messages"
+[sink]
+format = "parquet"
+path = "/data/orders"
+partitionBy = ["region"]
+[run]
+checkpoint = "/data/checkpoint"
+"""
+
+
+def test_a_pipeline_runs_from_a_queue_to_files_partitioned_by_a_property(spark: Any, classic_place: Any, tmp_path: Path) -> None:
+    from jmsapi.spark.pipeline import read_pipeline, run_pipeline
+
+    classic_place.send("kettle", "pot", region="EU")
+    classic_place.send("pan", region="US")
+    source = "\n".join(f'{name} = "{value}"' for name, value in classic_place.options.items())
+    text = PIPELINE.replace("SOURCE", source).replace("/data/", f"{tmp_path}/")
+    file = tmp_path / "pipeline.toml"
+    file.write_text(text, encoding="utf-8")
+    lines: list[str] = []
+    assert run_pipeline(read_pipeline(file), spark, lines.append) == 3
+    assert "3 rows" in lines[0]
+    rows = spark.read.parquet(str(tmp_path / "orders")).collect()
+    assert sorted((row.region, row.text) for row in rows) == [("EU", "kettle"), ("EU", "pot"), ("US", "pan")]

@@ -1,0 +1,134 @@
+"""Every option of source and sink has a bad value that is refused by name, and a row in the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jmsapi.errors import InvalidSelectorException, JMSException
+from jmsapi.spark.options import JmsOptions, SinkOptions, SourceOptions, documentation, read_options
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+BASE = {"url": "stomp://localhost:61613", "queue": "q"}
+BAD_BOTH = {
+    "url": "localhost",
+    "queue": "",
+    "topic": "",
+    "username": "",
+    "password": "alone",
+    "clientId": "",
+    "connectTimeout": "soon",
+    "heartbeat": "10",
+    "brokerRetryTimeout": "-1s",
+    "stagingLocation": "relative/path",
+}
+BAD_SOURCE = {
+    "selector": "price >",
+    "subscription": "without-a-topic",
+    "subscriptionType": "non-durable",
+    "parallelism": "0",
+    "maxMessagesPerBatch": "0",
+    "maxBytesPerBatch": "many",
+    "leadMessages": "none",
+    "pollTimeout": "1 day",
+    "claimTimeout": "x",
+    "firstWait": "500",
+    "idleGap": "-",
+    "roundMessages": "100001",
+    "roundBytes": "8q",
+    "dedup": "always",
+    "dedupWindow": "10",
+    "doubtRetention": "a week",
+    "mode": "LENIENT",
+    "failOnDataLoss": "perhaps",
+    "onStagingReuse": "ignore",
+    "keepBatches": "-1",
+    "compression": "gzip",
+    "readMode": "peek",
+    "maxMessages": "0",
+    "loadId": "../escape",
+}
+BAD_SINK = {
+    "transactionMessages": "0",
+    "deliveryMode": "fast",
+    "priority": "10",
+    "timeToLive": "later",
+    "deliveryDelay": "soon",
+}
+
+
+def refusal(kind: type[JmsOptions], options: dict[str, str]) -> str:
+    with pytest.raises(JMSException) as caught:
+        read_options(kind, options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), (BAD_BOTH | BAD_SOURCE).items())
+def test_a_bad_value_of_the_source_is_refused_by_name(name: str, value: str) -> None:
+    if name == "selector":
+        with pytest.raises(InvalidSelectorException, match="price >"):
+            read_options(SourceOptions, {**BASE, name: value})
+        return
+    text = refusal(SourceOptions, {**BASE, name.lower(): value})
+    assert name in text or name in ("url", "stagingLocation")
+    if name == "password":
+        assert value not in text
+
+
+@pytest.mark.parametrize(("name", "value"), (BAD_BOTH | BAD_SINK).items())
+def test_a_bad_value_of_the_sink_is_refused(name: str, value: str) -> None:
+    assert refusal(SinkOptions, {**BASE, name: value})
+
+
+def test_no_option_is_without_a_bad_value_here() -> None:
+    assert {field.alias for field in SourceOptions.model_fields.values() if field.alias} == set(BAD_BOTH | BAD_SOURCE)
+    assert {field.alias for field in SinkOptions.model_fields.values() if field.alias} == set(BAD_BOTH | BAD_SINK)
+
+
+@pytest.mark.parametrize("kind", [JmsOptions, SourceOptions, SinkOptions])
+def test_the_documentation_has_the_table_that_the_options_print(kind: type[JmsOptions]) -> None:
+    assert documentation(kind) in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"queue": "a", "topic": "b"}, "choose one"),
+        ({"url": "stomp://me:pw@host", "queue": "q"}, "use username and password"),
+        ({"url": "inproc://here", "queue": "q"}, "lives in one process"),
+        ({"queue": "q", "leadMesages": "3"}, "did you mean leadMessages"),
+        ({"queue": "q", "stagingLocation": "hdfs://name/path"}, "hdfs://"),
+        ({"queue": "q", "provider.prefetchh": "3"}, "prefetch"),
+        ({"queue": "q", "provider.object_allow": "x.Y"}, "never unpickled"),
+        ({"topic": "t"}, "subscription"),
+        ({"topic": "t", "subscription": "s", "subscriptionType": "durable"}, "clientId"),
+        ({}, "queue or topic is missing"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, str], text: str) -> None:
+    assert text in refusal(SourceOptions, {"url": "stomp://localhost", **options})
+
+
+def test_secrets_are_read_where_they_are_used_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SPARK_TEST_SECRET", raising=False)
+    options = read_options(SourceOptions, {**BASE, "username": "u", "password": "env:SPARK_TEST_SECRET"})
+    with pytest.raises(JMSException, match="SPARK_TEST_SECRET is not set"):
+        options.factory()
+    monkeypatch.setenv("SPARK_TEST_SECRET", "hunter2")
+    assert options.factory() is not None
+    plain = read_options(SourceOptions, {**BASE, "username": "u", "password": "hunter2"})
+    assert "hunter2" not in repr(plain) and "hunter2" not in str(plain)
+    with pytest.raises(JMSException, match="cannot be read"):
+        read_options(SourceOptions, {**BASE, "username": "u", "password": f"file:{tmp_path / 'none'}"}).factory()
+
+
+def test_units_and_cases_are_read_as_people_write_them() -> None:
+    options = read_options(SourceOptions, {**BASE, "POLLTIMEOUT": "1.5s", "roundbytes": "4K", "MODE": "failfast", "Queue": "q"})
+    assert (options.poll_timeout, options.round_bytes, options.mode) == (1500, 4096, "FAILFAST")
+
+
+def test_an_exclusive_subscription_has_one_claim_at_a_time() -> None:
+    topic = {"url": "stomp://localhost", "topic": "t", "subscription": "s", "parallelism": "8"}
+    assert read_options(SourceOptions, topic).claims == 8
+    assert read_options(SourceOptions, {**topic, "subscriptionType": "durable", "clientId": "c"}).claims == 1
