@@ -14,9 +14,7 @@ from jmsapi.errors import JMSException
 __all__ = ["app"]
 
 app = typer.Typer(help="Read from JMS, transform by SQL, write to files or to JMS; on Spark.", no_args_is_help=True)
-FileArgument = Annotated[
-    Path, typer.Argument(metavar="PIPELINE.TOML", help="The pipeline; see docs/spark.md.")
-]
+FileArgument = Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="The pipeline; see docs/spark.md.")]
 
 
 @app.command("check")
