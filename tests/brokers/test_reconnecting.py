@@ -183,7 +183,9 @@ def test_a_durable_subscription_goes_on_and_gets_what_was_published_meanwhile(be
         told.wait_for(lambda: bool(told.failures))
         bench.put("two", topic=True)
         bench.proxy.heal()
-        assert text_of(consumer.receive(WAIT_MS)) == "two"
+        found = text_of(consumer.receive(WAIT_MS))
+        # The acknowledgement may have been lost with the link; then that message comes again, before the next one.
+        assert (text_of(consumer.receive(WAIT_MS)) if found == "one" else found) == "two"
         consumer.close()
         session.unsubscribe("sub")
 
@@ -294,7 +296,9 @@ def test_a_commit_whose_answer_is_lost_is_in_doubt_and_whole(bench: Bench) -> No
         producer.send(session.create_text_message("next"))
         session.commit()
     found = [text_of(message) for message in bench.take_all()]
-    assert found in (["0", "1", "2", "next"], ["next"])
+    # The broker may come to the old link's commit after the new link's.
+    assert sorted(found) in (["0", "1", "2", "next"], ["next"])
+    assert [text for text in found if text != "next"] in (["0", "1", "2"], [])
 
 
 def unanswered_send(bench: Bench, **options: Any) -> Future[None]:
