@@ -25,6 +25,7 @@ T = TypeVar("T", bound="JmsOptions")
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
+_IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
 _MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options that Spark itself puts among ours, in lower case.
@@ -79,7 +80,10 @@ class JmsOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     what: ClassVar[str] = "jms"
 
-    url: str = Field(alias="url", description="Broker: `stomp://`, `stomp+ssl://`, `amqp://`, `amqps://`; no user name in it")
+    url: str = Field(
+        alias="url",
+        description="Broker: `stomp://`, `stomp+ssl://`, `amqp://`, `amqps://`, or `failover:(url,url)`; no user name in it",
+    )
     queue: str | None = _option("queue", None, "Name of the queue", "", min_length=1)
     topic: str | None = _option("topic", None, "Name of the topic", "", min_length=1)
     username: str | None = _option("username", None, "User name; with `password` or not at all", "", min_length=1)
@@ -117,7 +121,7 @@ class JmsOptions(BaseModel):
             raise _bad(
                 self, "url holds a user name or password, which would be written into plans and logs: use username and password"
             )
-        if self.url.lower().startswith("inproc:"):
+        if _IN_PROCESS.search(self.url):
             raise _bad(
                 self, "url: the inproc broker lives in one process, and the tasks of Spark are others; use a broker with a port"
             )

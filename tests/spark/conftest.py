@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 import jmsapi
-from jmsapi_conformance.brokers import Broker
+from jmsapi_conformance.brokers import KINDS, Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,6 +155,19 @@ def classic_place(classic: Broker) -> Place:
 def artemis_place(artemis: Broker) -> Place:
     """Give a queue on Artemis over AMQP."""
     return Place(artemis.url("amqp"), artemis)
+
+
+@pytest.fixture
+def rabbitmq_place(rabbitmq: Broker) -> Place:
+    """Give a queue on RabbitMQ over STOMP."""
+    return Place(rabbitmq.url("stomp"), rabbitmq)
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in KINDS])
+def each_place(request: pytest.FixtureRequest) -> Place:
+    """Give a queue on each broker in turn."""
+    found: Place = request.getfixturevalue(f"{request.param}_place")
+    return found
 
 
 @pytest.fixture(params=[pytest.param("classic", marks=pytest.mark.broker), pytest.param("artemis", marks=pytest.mark.broker)])

@@ -97,6 +97,8 @@ def test_the_documentation_has_the_table_that_the_options_print(kind: type[JmsOp
         ({"queue": "a", "topic": "b"}, "choose one"),
         ({"url": "stomp://me:pw@host", "queue": "q"}, "use username and password"),
         ({"url": "inproc://here", "queue": "q"}, "lives in one process"),
+        ({"url": "failover:(stomp://a,inproc://here)", "queue": "q"}, "lives in one process"),
+        ({"url": "failover:(stomp://me:pw@a)", "queue": "q"}, "use username and password"),
         ({"queue": "q", "leadMesages": "3"}, "did you mean leadMessages"),
         ({"queue": "q", "stagingLocation": "hdfs://name/path"}, "hdfs://"),
         ({"queue": "q", "provider.prefetchh": "3"}, "prefetch"),

@@ -43,10 +43,10 @@ def texts(reader: Any, partitions: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("limit", [ReadMaxRows(15), ReadAllAvailable()], ids=["limited", "all"])
-def test_a_stream_is_planned_read_replayed_and_sealed(place: Any, tmp_path: Path, limit: Any) -> None:
-    place.send(*(f"m{number}" for number in range(25)))
+def test_a_stream_is_planned_read_replayed_and_sealed(each_place: Any, tmp_path: Path, limit: Any) -> None:
+    each_place.send(*(f"m{number}" for number in range(25)))
     options = {
-        **place.options,
+        **each_place.options,
         "stagingLocation": str(tmp_path / "staging"),
         "leadMessages": "5",
         "roundMessages": "4",
@@ -69,7 +69,7 @@ def test_a_stream_is_planned_read_replayed_and_sealed(place: Any, tmp_path: Path
             reader.partitions(start, end)
         start = end
     assert sorted(found) == sorted(f"m{number}" for number in range(25))
-    assert place.left() == []
+    assert each_place.left() == []
     reader.stop()
 
 
@@ -126,6 +126,21 @@ def test_a_durable_subscription_is_read_by_one_claim_after_the_other(classic_pla
     reader.stop()
     with jmsapi.connection_factory(classic_place.full_url, client_id=topic).create_context() as context:
         context.unsubscribe("spark")
+
+
+def test_a_list_of_brokers_is_tried_in_turn(classic_place: Any, tmp_path: Path) -> None:
+    classic_place.send("a", "b")
+    options = {
+        **classic_place.options,
+        "url": f"failover:(stomp://127.0.0.1:1,{classic_place.options['url']})",
+        "stagingLocation": str(tmp_path),
+        "pollTimeout": "2s",
+    }
+    reader = JmsDataSource(options).streamReader(schema("text"))
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadMaxRows(100))
+    assert texts(reader, reader.partitions(start, end)) == ["a", "b"]
+    reader.stop()
 
 
 def test_a_batch_looks_and_consumes(place: Any, tmp_path: Path) -> None:

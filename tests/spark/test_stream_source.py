@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def lake(spark: SparkSession, folder: Path) -> list[Any]:
 SMALL = {"leadMessages": "5", "roundMessages": "4", "parallelism": "2", "maxMessagesPerBatch": "15"}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_a_queue_is_read_into_files_once(spark: SparkSession, place: Any, tmp_path: Path) -> None:
     place.send(*(f"m{number}" for number in range(25)), region="EU")
     query = start(spark, place.options, tmp_path, **SMALL)
@@ -61,7 +61,7 @@ def test_a_queue_is_read_into_files_once(spark: SparkSession, place: Any, tmp_pa
     assert [row.text for row in lake(spark, tmp_path)][25:] == ["later"], "the next run goes on"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("step", "claim", "restarts"),
     [
@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_loses_and_doubles_nothing(
     assert classic_place.left() == []
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_two_branches_and_two_actions_see_the_same_rows(spark: SparkSession, classic_place: Any, tmp_path: Path) -> None:
     classic_place.send(*(f"m{number}" for number in range(12)))
     seen: list[list[str]] = []
