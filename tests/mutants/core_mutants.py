@@ -113,15 +113,23 @@ def verdict(mutant: Mutant) -> str:
             copy / "conformance",
             *(copy / "providers" / wire for wire in ("inproc", "stomp", "amqp")),
         ]
-        run = subprocess.run(
-            [sys.executable, "-m", "jmsapi_conformance", "inproc://mutant", "-k", mutant.tests],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        try:
+            run = subprocess.run(
+                [sys.executable, "-m", "jmsapi_conformance", "inproc://mutant", "-k", mutant.tests],
+                cwd=copy,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(map(str, paths)),
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "JMSAPI_CONFORMANCE_TEST_DEADLINE": "15",
+                },
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"TOO SLOW: no result in {TIMEOUT_S} s"
     if run.returncode == 0:
         return "SURVIVED"
     if run.returncode != 1:
@@ -133,10 +141,11 @@ def main(names: list[str]) -> int:
     """Try the mutants and print what became of each."""
     chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        results = list(zip(chosen, pool.map(verdict, chosen), strict=True))
-    for mutant, result in results:
-        print(f"{result:<10} {mutant.file:<16} {mutant.name}  [{mutant.tests}]")
-    bad = sum(result != "killed" for _, result in results)
+        results: list[str] = []
+        for mutant, result in zip(chosen, pool.map(verdict, chosen), strict=True):
+            print(f"{result:<10} {mutant.file:<16} {mutant.name}  [{mutant.tests}]", flush=True)
+            results.append(result)
+    bad = sum(result != "killed" for result in results)
     print(f"{len(results) - bad} of {len(results)} mutants killed")
     return 1 if bad else 0
 
