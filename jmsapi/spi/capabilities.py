@@ -74,6 +74,8 @@ class Capabilities:
     shared_subscription: Support = NATIVE
     shared_durable_subscription: Support = NATIVE
     unsubscribe: Support = NATIVE
+    shared_unsubscribe: Support = NATIVE
+    """Ending a shared durable subscription, where there are such."""
     browser: Support = NATIVE
     temporary_queue: Support = NATIVE
     temporary_topic: Support = NATIVE

@@ -28,6 +28,7 @@ TITLES = {
     "shared_subscription": "shared subscriptions, non-durable",
     "shared_durable_subscription": "shared subscriptions, durable",
     "unsubscribe": "unsubscribe",
+    "shared_unsubscribe": "... a shared subscription",
     "browser": "queue browser",
     "temporary_queue": "temporary queues",
     "temporary_topic": "temporary topics",

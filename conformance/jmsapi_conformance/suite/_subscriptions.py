@@ -16,6 +16,7 @@ from jmsapi_conformance.marks import needs
 __all__ = [
     "AnyConsumer",
     "each_durable_kind",
+    "each_ended_kind",
     "each_kind",
     "each_named_kind",
     "each_shared_kind",
@@ -34,6 +35,9 @@ _SHARED_DURABLE: Final = pytest.param("shared durable", marks=needs("shared_dura
 each_kind = pytest.mark.parametrize("kind", [_PLAIN, _SHARED, _DURABLE, _SHARED_DURABLE])
 each_named_kind = pytest.mark.parametrize("kind", [_SHARED, _DURABLE, _SHARED_DURABLE])
 each_shared_kind = pytest.mark.parametrize("kind", [_SHARED, _SHARED_DURABLE])
+_ENDED: Final = pytest.param("shared durable", marks=needs("shared_durable_subscription", "shared_unsubscribe"))
+each_ended_kind = pytest.mark.parametrize("kind", [_DURABLE, _ENDED])
+"""For tests that unsubscribe."""
 each_durable_kind = pytest.mark.parametrize("kind", [_DURABLE, _SHARED_DURABLE])
 
 

@@ -6,7 +6,13 @@ from jmsapi import JMSConsumer, JMSContext, MessageConsumer, Session, Topic
 from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import expect_nothing, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.suite._subscriptions import each_durable_kind, end_of, in_total, received_between, subscribe
+from jmsapi_conformance.suite._subscriptions import (
+    each_ended_kind,
+    end_of,
+    in_total,
+    received_between,
+    subscribe,
+)
 from jmsapi_conformance.suite._two_apis import client_of, each_api, refused
 
 pytestmark = needs("shared_subscription")
@@ -167,7 +173,7 @@ def test_a_durable_subscription_of_the_same_name_is_another_one(
 
 @requirement("6.11.2-9")
 @needs("unsubscribe")
-@each_durable_kind
+@each_ended_kind
 def test_unsubscribing_ends_the_durable_subscription_of_the_name_only(
     connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
 ) -> None:

@@ -137,7 +137,7 @@ def test_the_name_and_the_client_id_if_any_tell_one_from_another(
 
 
 @requirement("6.11.4-5", "SHS-35")
-@needs("unsubscribe")
+@needs("unsubscribe", "shared_unsubscribe")
 @pytest.mark.parametrize("with_id", [True, False], ids=["with client id", "without client id"])
 @each_api
 def test_it_collects_messages_until_it_is_unsubscribed(
@@ -179,7 +179,7 @@ def test_another_client_id_cannot_unsubscribe_it(
 
 
 @requirement("6.11.4-6", "SHS-36")
-@needs("unsubscribe")
+@needs("unsubscribe", "shared_unsubscribe")
 @each_api
 def test_unsubscribing_is_an_error_while_another_connection_has_a_consumer(
     connect: Connect, topic: Topic, other_session: Session, names: Names, api: str
@@ -199,7 +199,7 @@ def test_unsubscribing_is_an_error_while_another_connection_has_a_consumer(
 
 
 @requirement("6.11.4-6")
-@needs("unsubscribe")
+@needs("unsubscribe", "shared_unsubscribe")
 @pytest.mark.parametrize(
     "mode",
     [

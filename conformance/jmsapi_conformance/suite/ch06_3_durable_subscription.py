@@ -17,7 +17,7 @@ from jmsapi_conformance.kit import (
 )
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._domains import each_interface, session_of, topic_consumer
-from jmsapi_conformance.suite._subscriptions import each_durable_kind, subscribe
+from jmsapi_conformance.suite._subscriptions import each_durable_kind, each_ended_kind, subscribe
 
 DEFERRED = pytest.mark.parametrize(
     "mode",
@@ -64,7 +64,7 @@ def test_messages_are_kept_without_a_consumer_until_they_expire(
 
 @requirement("6.3-4")
 @needs("unsubscribe")
-@each_durable_kind
+@each_ended_kind
 def test_applications_create_and_delete_durable_subscriptions(
     connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
 ) -> None:

@@ -148,7 +148,7 @@ def test_no_queue_of_a_similar_name_gives_what_a_subscription_holds(
 
 
 @requirement("SHS-37")
-@needs("shared_durable_subscription", "durable_subscription", "unsubscribe")
+@needs("shared_durable_subscription", "durable_subscription", "unsubscribe", "shared_unsubscribe")
 @pytest.mark.parametrize("then", ["durable", "shared durable"])
 def test_a_name_that_was_unsubscribed_can_be_used_again_in_either_way(
     connect: Connect, topic: Topic, other_session: Session, names: Names, then: str
@@ -165,7 +165,7 @@ def test_a_name_that_was_unsubscribed_can_be_used_again_in_either_way(
 
 
 @requirement("SHS-37")
-@needs("shared_durable_subscription", "unsubscribe", "unknown_subscription_reported")
+@needs("shared_durable_subscription", "unsubscribe", "shared_unsubscribe", "unknown_subscription_reported")
 def test_a_name_is_unsubscribed_once(connect: Connect, topic: Topic, names: Names) -> None:
     name = names.subscription()
     session = connect().create_session()

@@ -37,6 +37,7 @@ _REMOTE: Final = {
     DestinationKind.TEMPORARY_TOPIC: "/remote-temp-topic/",
 }
 _PROBE: Final = ("/topic/VirtualTopic.jmsapi.probe", "/queue/Consumer.jmsapi.VirtualTopic.jmsapi.probe")
+_REPLY: Final = "JMS_PY_reply"
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
 _AMQP_KINDS: Final = frozenset("012345")
 _AMQP: Final = b"\nJMS_AMQP_"
@@ -83,6 +84,7 @@ class Classic(Dialect):
             no_local=none("checked locally, so that it outlives a reconnect"),
             shared_subscription=volatile,
             shared_durable_subscription=emulated("consumers of a virtual topic's queue") if virtual else none(shared),
+            shared_unsubscribe=none("STOMP cannot delete a virtual topic's queue") if virtual else none(shared),
             delivery_delay=(
                 emulated("the broker's scheduler")
                 if options.classic_scheduler
@@ -95,6 +97,9 @@ class Classic(Dialect):
             delivery_count_exact=none("only a flag says that a message came before"),
             redelivered_flag=none("right on queues; what a durable subscription left unacknowledged comes again without a mark"),
             temporary_owner_only=emulated("checked by this library; an ordinary queue of the same name is another queue"),
+            delay_keeps_subscribers=(
+                none("a delayed topic message is published when it falls due") if options.classic_scheduler else NATIVE
+            ),
             priority_order=none("needs prioritizedMessages in the broker's policy for the queue"),
             receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),
             missing_queue_reported=NATIVE,
@@ -130,7 +135,15 @@ class Classic(Dialect):
 
     def reply_to(self, address: Address) -> Headers:
         """Return JMSReplyTo; the broker turns a temporary name into one that others can use."""
-        return [("reply-to", self.destination(address))]
+        headers = [("reply-to", self.destination(address))]
+        if address.kind is DestinationKind.TOPIC and self.options.classic_virtual_topics:
+            headers.append((_REPLY, address.name))
+        return headers
+
+    def read_reply_to(self, headers: Mapping[str, str]) -> Address | None:
+        """Return JMSReplyTo, a virtual topic by the name its sender gave it."""
+        topic = headers.get(_REPLY)
+        return super().read_reply_to(headers) if topic is None else Address(DestinationKind.TOPIC, topic)
 
     def read_address(self, text: str) -> Address | None:
         """Read a prefixed name; one without a prefix is a queue's."""
@@ -155,6 +168,11 @@ class Classic(Dialect):
             lines += f"expires:{envelope.expiration}\n"
         if envelope.delivery_time > now_ms:
             lines += f"AMQ_SCHEDULED_DELAY:{envelope.delivery_time - now_ms}\n"
+            # The scheduler sets time and expiry anew when it lets a message go.
+            if envelope.timestamp:
+                lines += f"JMS_PY_time:{envelope.timestamp}\n"
+            if envelope.expiration:
+                lines += f"JMS_PY_exp:{envelope.expiration}\n"
         if envelope.properties:
             group, position = group_of(envelope)
             if group is not None:
@@ -184,7 +202,16 @@ class Classic(Dialect):
             watch = None if spec.durable else f"/topic/ActiveMQ.Advisory.Consumer.Queue.{queue.removeprefix('/queue/')}"
             # An operator's own pattern cannot be tried without a message that real subscribers would see.
             forwarded = _PROBE if self.options.classic_subscription_queue is None else None
-            return Plan(queue, selector, shareable=True, registered=True, misses=misses, watch=watch, forwarded=forwarded)
+            return Plan(
+                queue,
+                selector,
+                shareable=True,
+                registered=True,
+                misses=misses,
+                watch=watch,
+                forwarded=forwarded,
+                empties=spec.durable,
+            )
         if spec.subscription is not None:
             name = ("activemq.subscriptionName", spec.subscription)
             # The broker replaces what has another selector. It does not know of what is filtered here, so we replace that.
@@ -230,9 +257,9 @@ class Classic(Dialect):
         return headers.get("JMS_PY_group"), headers.get("JMS_PY_gseq")
 
     def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
-        """Return the times, which Classic keeps as they were sent; a timestamp that was not wanted is the broker's own."""
-        stamped = 0 if headers.get("JMS_PY_time") == "0" else number(headers, "timestamp")
-        return stamped, number(headers, "expires"), number(headers, "JMS_PY_due")
+        """Return the times, which Classic keeps as they were sent, unless none was wanted or its scheduler held the message."""
+        stamped = number(headers, "JMS_PY_time" if "JMS_PY_time" in headers else "timestamp")
+        return stamped, number(headers, "JMS_PY_exp") or number(headers, "expires"), number(headers, "JMS_PY_due")
 
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the broker's id."""

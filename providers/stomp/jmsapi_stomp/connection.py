@@ -151,7 +151,7 @@ class StompProvider(Lifecycle):
     def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
         """Acknowledge, give back or reject.
 
-        Acknowledgements of consumers that ask for late ones are confirmed by the broker; others are written and trusted.
+        Acknowledgements of consumers that ask for late ones are confirmed by the broker; others are done when they are written.
         """
         refused = self._refused()
         if refused is not None:
@@ -160,10 +160,12 @@ class StompProvider(Lifecycle):
         if isinstance(tx, TxHandle):
             self._loop.post(self._transactions.settle, tx, ours)
             return DONE
-        if outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed:
-            self._loop.post(self._consumers.settle, ours, outcome, None)
-            return DONE
         future: Future[None] = Future()
+        if outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed:
+            if self._consumers.acknowledge_now(ours[0]):
+                return DONE
+            self._loop.post(self._consumers.acknowledge_one, ours[0], _ending(future))
+            return future
         reject = outcome is Outcome.REJECTED and self._wired().dialect.rejects_by_copy
         self._loop.post(self._sending.reject if reject else self._consumers.settle, ours, outcome, _ending(future))
         return future

@@ -40,6 +40,7 @@ class Consumer:
         "plan",
         "rejecting",
         "room",
+        "settled_aside",
         "shown",
         "size",
         "spec",
@@ -66,6 +67,8 @@ class Consumer:
         self.credit = 0
         self.buffer: deque[Delivery] = deque()
         self.unsettled: dict[StompTag, StompEnvelope] = {}
+        self.settled_aside: deque[int] = deque()
+        """What other threads settled takes no more of the windows: to be taken off ``held``."""
         self.given_back: list[StompTag] = []
         self.drains: list[Future[None]] = []
         self.arrived = 0.0
@@ -89,7 +92,14 @@ class Consumer:
             return False
         return self.spec.deferred_acks or self.size < self.spec.prefetch
 
-    def settled(self, tag: StompTag, cost: int) -> None:
-        """Take a delivery off what is unsettled."""
-        if self.unsettled.pop(tag, None) is not None:
-            self.held -= cost
+    def settled(self, tag: StompTag, cost: int) -> bool:
+        """Take a delivery off what is unsettled; False when it was not there."""
+        if self.unsettled.pop(tag, None) is None:
+            return False
+        self.held -= cost
+        return True
+
+    def take_in(self) -> None:
+        """Take note of what other threads settled."""
+        while self.settled_aside:
+            self.held -= self.settled_aside.popleft()

@@ -111,6 +111,7 @@ class Consumers(Settling):
         By as many messages as are wanted, so that no more are held here than the core asked for; after a few times by as
         much again, for each time costs a subscription.
         """
+        consumer.take_in()
         if not consumer.credit or consumer.buffer or not consumer.extensible or consumer.held < consumer.room * 0.9:
             return
         if len(consumer.names) < _FEW:

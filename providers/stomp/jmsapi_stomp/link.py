@@ -25,6 +25,7 @@ from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
 from jmsapi_stomp.settings import LinkSettings
 from jmsapi_stomp.transport import StompConnection, StompTransport
+from jmsapi_stomp.written import Written
 
 __all__ = ["Link", "LinkOwner"]
 
@@ -74,7 +75,7 @@ class Link:
         self._receipt_ids = count(1)
         self._control: deque[Request] = deque()
         self._pending: Request | None = None
-        self._written: deque[tuple[int, list[SendResult]]] = deque()
+        self._written = Written()
         self._error: ProviderError | None = None
         self._late: Scheduled | None = None
         self._beats = Beats(loop, clock, self._transport, self.end)
@@ -159,8 +160,7 @@ class Link:
             self._owner.on_link_lost(self, cause)
 
     def _fail_all(self, cause: ProviderError) -> None:
-        results: list[SendResult] = [(token, cause) for _, sends in self._written for token, _ in sends]
-        self._written.clear()
+        results = self._written.fail(cause)
         for tokens in self._sends.values():
             results += [(token, cause) for token in tokens]
         self._sends.clear()
@@ -176,10 +176,18 @@ class Link:
 
     # writing
 
-    def write(self, data: bytes) -> None:
-        """Queue bytes without waiting for an answer."""
+    def write(self, data: bytes, written: Done | None = None) -> None:
+        """Queue bytes without waiting for an answer; ``written`` is called when they have left."""
         if self.dead is None:
             self._transport.queue(data)
+            if written is not None:
+                self._written.await_done(self._transport.queued, written)
+        elif written is not None:
+            written(lost(self.dead))
+
+    def write_now(self, data: bytes) -> bool:
+        """Write at once if the I/O thread has nothing to do; False when nothing was written. Any thread."""
+        return self._loop.quiet and self._transport.write_now(data)
 
     def send(self, frame: bytes, token: object, *, more: str = "", confirm: bool) -> None:
         """Queue a SEND frame; its token is answered when it is written, or when it is confirmed.
@@ -199,7 +207,7 @@ class Link:
             self._transport.queue(f"SEND\n{more}receipt:{receipt}\n".encode() + frame[5:])
         else:
             self._transport.queue(f"SEND\n{more}".encode() + frame[5:] if more else frame)
-            self._written.append((self._transport.queued, [(token, None)]))
+            self._written.await_sends(self._transport.queued, [token])
 
     def send_unconfirmed(self, sends: list[tuple[bytes, object]]) -> None:
         """Queue SEND frames with their tokens, which are answered when they are written."""
@@ -211,7 +219,7 @@ class Link:
         for start in range(0, len(sends), _PART):
             part = sends[start : start + _PART]
             self._transport.queue_all([frame for frame, _ in part])
-            self._written.append((self._transport.queued, [(token, None) for _, token in part]))
+            self._written.await_sends(self._transport.queued, [token for _, token in part])
 
     def confirmed(self, frame: bytes, done: Done) -> None:
         """Queue a frame that is no control frame, with a receipt; ``done`` is called with None or what went wrong."""
@@ -264,7 +272,8 @@ class Link:
         self._finish(request, ProviderError(kind, "the broker gave no answer in time"))
 
     def _finish(self, request: Request, cause: ProviderError | None) -> None:
-        self._forget_timer(request)
+        if request.timer is not None:
+            request.timer.cancel()
         if self._pending is request:
             self._pending = None
         if cause is not None and request.doubtful and self.dead is not None:
@@ -275,10 +284,6 @@ class Link:
         if self._pending is None and self._control and self.dead is None:
             self._start(self._control.popleft())
 
-    def _forget_timer(self, request: Request) -> None:
-        if request.timer is not None:
-            request.timer.cancel()
-
     # the transport's news
 
     def on_alive(self) -> None:
@@ -286,11 +291,8 @@ class Link:
         self._beats.alive()
 
     def on_written(self, total: int) -> None:
-        """Answer the sends that needed only to be written."""
-        written = self._written
-        results: list[SendResult] = []
-        while written and written[0][0] <= total:
-            results += written.popleft()[1]
+        """Answer what needed only to be written."""
+        results = self._written.left(total)
         if results:
             self._owner.on_receipts(results)
 

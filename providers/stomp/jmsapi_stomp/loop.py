@@ -89,6 +89,11 @@ class IoLoop:
         """Whether the caller is the I/O thread."""
         return threading.current_thread() is self._thread
 
+    @property
+    def quiet(self) -> bool:
+        """Whether every job that was posted has run and the thread sleeps, or takes in what has come. Any thread."""
+        return not self._awake and not self._jobs
+
     def post(self, job: Callable[..., object], *args: object) -> None:
         """Run ``job`` on the I/O thread, after those posted before. Any thread."""
         self._jobs.append((job, args))

@@ -38,5 +38,7 @@ class Plan:
     """A topic that tells who else consumes from the destination; when nobody does, what is left there is thrown away."""
     bound_to: str | None = None
     """The only ``destination`` its messages may have."""
+    empties: bool = False
+    """What is left for a subscription that has changed is consumed, for nothing deletes it."""
     forwarded: tuple[str, str] | None = None
     """A topic and a queue to which the broker, if it is set up for it, copies the topic's messages: to be seen to before."""

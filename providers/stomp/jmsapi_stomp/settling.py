@@ -1,6 +1,7 @@
 """What the broker is told of deliveries: ACK, NACK, or nothing until the consumer ends.
 
-All on the I/O thread. RELEASED and FAILED take effect by NACK on RabbitMQ and when the consumer is released elsewhere.
+All on the I/O thread, but ``acknowledge_now``. RELEASED and FAILED take effect by NACK on RabbitMQ and when the consumer is
+released elsewhere.
 """
 
 from __future__ import annotations
@@ -48,6 +49,29 @@ class Settling:
         if done is not None:
             done(None)
 
+    def acknowledge_now(self, tag: StompTag) -> bool:
+        """Write one ACK from the thread that settles, while the I/O thread sleeps; False when that is for the I/O thread."""
+        consumer = self._by_serial.get(tag.consumer)
+        if consumer is None or consumer.closing:
+            return False
+        # Whoever takes it out settles it: the other thread may be about to give everything back.
+        envelope = consumer.unsettled.pop(tag, None)
+        if envelope is None:
+            return False
+        if consumer.link.write_now(b"ACK\nid:%b\n\n\0" % tag.ack):
+            consumer.settled_aside.append(self._wiring.dialect.window_cost(tag.size))
+            return True
+        consumer.unsettled[tag] = envelope
+        return False
+
+    def acknowledge_one(self, tag: StompTag, written: Done) -> None:
+        """Write one ACK that is not settled yet; ``written`` is called when it has left."""
+        consumer = self._by_serial.get(tag.consumer)
+        if consumer is None or not consumer.settled(tag, self._wiring.dialect.window_cost(tag.size)):
+            written(self._too_late())
+            return
+        consumer.link.write(b"ACK\nid:%b\n\n\0" % tag.ack, written)
+
     def acknowledge(self, tags: Sequence[StompTag], done: Done | None, transaction: str | None = None) -> None:
         """Write an ACK for each tag that is not settled yet."""
         more = b"transaction:%b\n" % transaction.encode() if transaction is not None else b""
@@ -59,7 +83,8 @@ class Settling:
         gone = False
         for tag in tags:
             consumer = self._by_serial.get(tag.consumer)
-            if consumer is None or tag not in consumer.unsettled:
+            cost = self._wiring.dialect.window_cost(tag.size)
+            if consumer is None or not (tag in consumer.unsettled if keep else consumer.settled(tag, cost)):
                 # Its link was lost since this was asked for: nobody can settle it, and it comes again.
                 gone = True
                 continue
@@ -68,21 +93,22 @@ class Settling:
                 frames = []
             link = consumer.link
             frames.append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
-            if not keep:
-                consumer.settled(tag, self._wiring.dialect.window_cost(tag.size))
         if done is None:
             if frames:
                 link.write(b"".join(frames))
         elif gone:
             if frames:
                 link.write(b"".join(frames))
-            done(self._wiring.link.dead or ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again"))
+            done(self._too_late())
         elif not frames:
             done(None)
         else:
             if len(frames) > 1:
                 link.write(b"".join(frames[:-1]))
             link.confirmed(frames[-1], done)
+
+    def _too_late(self) -> ProviderError:
+        return self._wiring.link.dead or ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again")
 
     def rejecting(self, tag: StompTag, change: int) -> None:
         """Count deliveries whose copies are on their way to the dead letter queue."""

@@ -31,6 +31,7 @@ __all__ = ["Subscribing"]
 
 _SIDE_TOPIC: Final = "/topic/jmsapi.unsub"
 _GRACE_MS: Final = 50
+_LONG_GRACE_MS: Final = 200
 _LOOKS: Final = 100
 _PROBE_MS: Final = 3_600_000
 
@@ -79,6 +80,8 @@ class Subscribing:
             stale = first and (changed or plan.volatile or again)
             if plan.replace is not None and stale:
                 yield from self._replace(plan.replace, volatile=plan.volatile)
+            if plan.empties and first and changed:
+                yield from self._empty(Plan(plan.destination))
             if plan.watch is not None and first:
                 yield from self._throw_away(plan.watch, plan.destination)
             yield lambda done: self._consumers.subscribe(consumer, done)
@@ -134,12 +137,15 @@ class Subscribing:
     def _grace(self, done: Done) -> None:
         self._wiring.loop.later(max(self._wiring.options.drain_ms, _GRACE_MS) / 1000, lambda: done(None))
 
+    def _long_grace(self, done: Done) -> None:
+        self._wiring.loop.later(max(self._wiring.options.drain_ms, _LONG_GRACE_MS) / 1000, lambda: done(None))
+
     def _empty(self, plan: Plan) -> Steps[None]:
-        """Consume what is left in a queue."""
+        """Consume what is left in a queue: until nothing more comes, for STOMP cannot ask how much there is."""
         consumer = self._side_consumer(plan)
         yield lambda done: self._consumers.subscribe(consumer, done)
         while True:
-            yield self._grace
+            yield self._long_grace
             if not consumer.unsettled:
                 break
             consumer.buffer.clear()

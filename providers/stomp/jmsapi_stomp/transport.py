@@ -4,7 +4,8 @@ What stomp.py does here: CONNECT and DISCONNECT of STOMP 1.2, protocol versions,
 place, and why:
 
 - one I/O thread serves all sockets of a connection, so that a slow listener or a long decode never stops heart-beats;
-- sends are queued and joined, one write a wake-up; stomp.py writes each frame by itself;
+- sends are queued and joined, one write a wake-up; stomp.py writes each frame by itself; a thread that may not go on before its
+  frame has left writes it itself while the I/O thread sleeps;
 - an end of stream over TLS ends the link: stomp.py 9.0.0 takes it for "nothing yet" and spins
   (``test_an_end_of_stream_over_tls_is_noticed``);
 - the TLS context is ours: stomp.py cannot check the chain without the host name, and falls back to plain text when it
@@ -17,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
@@ -92,6 +94,8 @@ class StompTransport(Transport):
         self._tls = tls
         self._timeout = timeout
         self._cutter = FrameCutter(limit)
+        self._writing = threading.Lock()
+        """Held by whoever writes to the socket or closes it."""
         self._queue: deque[bytes] = deque()
         self._joined = b""
         self._offset = 0
@@ -193,27 +197,60 @@ class StompTransport(Transport):
                 return False
         return True
 
+    def write_now(self, data: bytes) -> bool:
+        """Write from any thread, ahead of what the loop is about to queue, if nothing waits to be written.
+
+        Returns:
+            False when nothing was written: something waits, the socket is full or closed, or TLS is spoken, which one thread
+            at a time has to itself.
+        """
+        if self._tls is not None or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if self.socket is None or self._queue or self._joined:
+                return False
+            try:
+                sent = self.socket.send(data)
+            except OSError:  # full, or broken: the loop will meet it as well
+                return False
+            if sent == len(data):
+                return True
+            self._joined, self._offset, self._count = data, sent, 0
+        finally:
+            self._writing.release()
+        self._loop.post(self.flush)
+        return True
+
     def flush(self) -> bool:
         """Join what is queued and write it; True when the socket is full."""
-        queue = self._queue
-        while self.socket is not None and (self._joined or queue):
-            if not self._joined:
-                self._join()
+        while True:
             try:
-                sent = self.socket.send(memoryview(self._joined)[self._offset :] if self._offset else self._joined)
-            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                return True
+                with self._writing:
+                    if self.socket is None or not (self._joined or self._queue):
+                        return False
+                    if not self._write():
+                        return True
             except OSError as cause:
                 self._broken(cause)
                 return False
-            self._offset += sent
-            if self._offset < len(self._joined):
-                return True
-            self._joined = b""
-            self._offset = 0
-            self._written += self._count
             self._wire.on_written(self._written)
-        return False
+
+    def _write(self) -> bool:
+        """Write one piece; False when the socket took only a part, or nothing."""
+        if not self._joined:
+            self._join()
+        try:
+            data = memoryview(self._joined)[self._offset :] if self._offset else self._joined
+            sent = self.socket.send(data) if self.socket is not None else 0
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return False
+        self._offset += sent
+        if self._offset < len(self._joined):
+            return False
+        self._joined = b""
+        self._offset = 0
+        self._written += self._count
+        return True
 
     def _join(self) -> None:
         queue = self._queue
@@ -251,17 +288,19 @@ class StompTransport(Transport):
 
     def disconnect_socket(self) -> None:
         """Close the socket. I/O thread only."""
-        sock, self.socket = self.socket, None
+        with self._writing:
+            sock, self.socket = self.socket, None
+            self._queue.clear()
+            self._joined = b""
+            self._offset = 0
+            if sock is not None:
+                self._loop.drop(self)
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+                sock.close()
         self.running = False
         self.current_host_and_port = None
         self.set_connected(False)
-        if sock is not None:
-            self._loop.drop(self)
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-            sock.close()
-        self._queue.clear()
-        self._joined = b""
 
 
 class StompConnection(Connection12):
