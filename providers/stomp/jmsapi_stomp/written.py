@@ -42,7 +42,8 @@ class Written:
         results: list[SendResult] = []
         for _, what in waiting:
             if isinstance(what, list):
-                results += [(result[0], cause) for result in what]
+                sends: list[SendResult] = what
+                results += [(token, cause) for token, _ in sends]
             else:
                 what(cause)
         return results
