@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from jmsapi import Connection, Message, MessageConsumer, Queue, Session, Topic
+from jmsapi import Connection, DeliveryMode, Message, MessageConsumer, Queue, Session, Topic
 from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import (
     HeldRecorder,
@@ -94,7 +94,10 @@ def test_a_slow_subscriber_does_not_hold_up_others(
     connection.create_session().create_consumer(topic).message_listener = slow
     (connect() if own_connection else connection).create_session().create_consumer(topic).message_listener = quick
     expected = [str(number) for number in range(1000)]
-    send_texts(other_session, topic, *expected)
+    producer = other_session.create_producer(topic)
+    producer.delivery_mode = DeliveryMode.NON_PERSISTENT  # the slow one is held for a limited time only
+    for text in expected:
+        producer.send(other_session.create_text_message(text))
     slow.started()
     assert quick.wait_for_texts(1000) == expected
     assert slow.texts == ["0"]
