@@ -30,10 +30,10 @@ class Written:
         waiting = self._waiting
         while waiting and waiting[0][0] <= total:
             what = waiting.popleft()[1]
-            if isinstance(what, list):
-                results += what
-            else:
+            if callable(what):
                 what(None)
+            else:
+                results += what
         return results
 
     def fail(self, cause: ProviderError) -> list[SendResult]:
@@ -41,9 +41,8 @@ class Written:
         waiting, self._waiting = self._waiting, deque()
         results: list[SendResult] = []
         for _, what in waiting:
-            if isinstance(what, list):
-                sends: list[SendResult] = what
-                results += [(token, cause) for token, _ in sends]
-            else:
+            if callable(what):
                 what(cause)
+            else:
+                results += [(token, cause) for token, _ in what]
         return results
