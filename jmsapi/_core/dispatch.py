@@ -55,7 +55,8 @@ class Dispatcher:
     @property
     def is_own_thread(self) -> bool:
         """Whether the calling thread is this session's: the caller is inside a listener."""
-        return self._thread is not None and self._thread.ident == threading.get_ident()
+        # Not by its ident: the next thread gets that of one that has ended.
+        return self._thread is threading.current_thread()
 
     def idle(self, deadline: Deadline, consumer: ConsumerImpl | None = None) -> bool:
         """Wait until no listener (or not this consumer's) runs; False when time is up. With the lock held."""
@@ -71,7 +72,7 @@ class Dispatcher:
     def join(self, deadline: Deadline) -> bool:
         """Wait for the thread's end; False when a listener is still running."""
         thread = self._thread
-        if thread is None or thread.ident == threading.get_ident():
+        if thread is None or thread is threading.current_thread():
             return True
         thread.join(deadline.remaining())
         return not thread.is_alive()

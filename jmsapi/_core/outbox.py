@@ -177,7 +177,8 @@ class Outbox:
             thread = self._thread
         if thread is None:
             return orderly
-        thread.join(max(1.0, deadline.remaining() or 0.0))
+        # One that is orderly ends at once; for one that hangs there is only what is left of the deadline.
+        thread.join(max(1.0, deadline.remaining() or 0.0) if orderly else deadline.remaining())
         return orderly and not thread.is_alive()
 
     def _wait(self, over: Callable[[], bool], timeout: float | None) -> bool:
@@ -220,5 +221,5 @@ def _tell(ticket: Ticket) -> None:
             listener.on_completion(ticket.message)
         else:
             listener.on_exception(ticket.message, jms_error(ticket.error, "send a message"))
-    except Exception:
+    except BaseException:  # such as SystemExit: nothing of the application's may end the thread that tells the others
         _log.exception("a completion listener raised")

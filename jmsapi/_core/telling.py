@@ -125,5 +125,5 @@ class Telling:
                 tell = self._waiting.popleft()
             try:
                 tell()
-            except Exception:
+            except BaseException:  # such as SystemExit: nothing of the application's may end the thread that tells the rest
                 _log.exception("a listener of the connection raised")
