@@ -11,13 +11,14 @@ import threading
 import uuid
 from typing import TYPE_CHECKING, TypeVar
 
+from jmsapi._core import options_check as valid
 from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import AUTO, TRANSACTED
 from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
 from jmsapi._core.object_codec import ObjectCodec
-from jmsapi._core.session import MODES, SessionImpl
+from jmsapi._core.session import SessionImpl
 from jmsapi._core.telling import ConnectionListener, Telling
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import Connection, ExceptionListener
@@ -90,8 +91,8 @@ class ConnectionImpl(Connection):
             raise IllegalStateException("the connection has a client id already; it is set once, or by the factory")
         if self._touched:
             raise IllegalStateException("a client id is the first thing to set on a connection; this one is in use already")
-        if not isinstance(client_id, str) or not client_id:
-            raise InvalidClientIDException(f"a client id is text and not empty, not {client_id!r}")
+        if not isinstance(client_id, str) or not client_id or not valid.encodable(client_id):
+            raise InvalidClientIDException(f"a client id is text that can be written, and not empty; not {client_id!r}")
         options = self.link.options.having(client_id=client_id)
         # Both wires name the client when they open, so the unused link is opened again. The old one goes last:
         # if the id is refused the connection stays as it was.
@@ -350,18 +351,23 @@ class ConnectionImpl(Connection):
             self._closed.set()
 
 
-def _mode(mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None) -> int:
+def _mode(mode: object, acknowledge_mode: object, transacted: object) -> int:
+    """Return the session mode that the arguments of ``create_session`` say in one of its forms."""
     # A bool is an int too: the two-argument form comes first.
-    if isinstance(mode, bool) or transacted is not None:
-        if bool(mode if transacted is None else transacted):
-            return TRANSACTED
-        chosen = acknowledge_mode if isinstance(mode, bool) or mode is None else mode
-        if chosen == TRANSACTED:
-            raise JMSException("a session that is not transacted needs an acknowledge mode of 1, 2 or 3", "session-mode")
-    else:
-        chosen = mode
-    if chosen is None:
+    if transacted is None and (isinstance(mode, bool) or mode is None):
+        mode, transacted = None, mode
+    if mode is not None and (acknowledge_mode is not None or transacted is not None):
+        raise JMSException(
+            f"a session mode stands alone, {mode!r} is followed by another; the form with two begins with True or False",
+            "session-mode",
+        )
+    if transacted is not None and not isinstance(transacted, bool):
+        raise JMSException(f"transacted is True or False, not {transacted!r}", "session-mode")
+    if transacted:
+        return TRANSACTED
+    if mode is None and acknowledge_mode is None:
         return AUTO
-    if isinstance(chosen, bool) or chosen not in MODES:
-        raise JMSException(f"{chosen!r} is no session mode; they are {MODES}", "session-mode")
-    return int(chosen)
+    chosen = valid.session_mode(acknowledge_mode if mode is None else mode)
+    if mode is None and chosen == TRANSACTED:
+        raise JMSException("a session that is not transacted needs an acknowledge mode of 1, 2 or 3", "session-mode")
+    return chosen

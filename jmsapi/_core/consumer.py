@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import TRANSACTED, Entry, Inbox, Plan
+from jmsapi._core.options_check import check_receive_timeout
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import Message, MessageConsumer, MessageListener
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
@@ -174,8 +175,8 @@ class ConsumerImpl(MessageConsumer):
         Returns:
             The entry, or None when time is up or the consumer was closed meanwhile.
         """
-        if timeout_ms is not None and not timeout_ms >= 0:
-            raise IllegalArgumentException(f"a receive timeout is not negative, this one is {timeout_ms}")
+        if timeout_ms is not None:
+            check_receive_timeout(timeout_ms)
         if self._prefetch:
             return self._take(timeout_ms or None, finish)
         self._ask_for_one()

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from jmsapi._core import options_check as valid
 from jmsapi._core.connection import ConnectionImpl
 from jmsapi._core.ledger import AUTO, TRANSACTED
-from jmsapi._core.session import MODES, SessionImpl
+from jmsapi._core.session import SessionImpl
 from jmsapi.api import JMSContext
-from jmsapi.errors import IllegalStateRuntimeException, JMSException, JMSRuntimeException, to_runtime
+from jmsapi.errors import IllegalStateRuntimeException, JMSException, to_runtime
 
 if TYPE_CHECKING:
     from jmsapi._core.context_consumer import JMSConsumerImpl
@@ -87,7 +88,7 @@ def new_context(connect: Callable[[], ConnectionImpl], session_mode: int | None)
         connect: Makes the connection.
         session_mode: One of the four modes; AUTO_ACKNOWLEDGE when None.
     """
-    mode = _checked(session_mode)
+    mode = AUTO if session_mode is None else valid.session_mode(session_mode)
     connection = connect()
     try:
         if mode == TRANSACTED:
@@ -96,14 +97,6 @@ def new_context(connect: Callable[[], ConnectionImpl], session_mode: int | None)
         connection.close()
         raise
     return JMSContextImpl(_Shared(connection), mode)
-
-
-def _checked(mode: int | None) -> int:
-    if mode is None:
-        return AUTO
-    if isinstance(mode, bool) or mode not in MODES:
-        raise JMSRuntimeException(f"{mode!r} is no session mode; they are {MODES}", "session-mode")
-    return int(mode)
 
 
 class JMSContextImpl(JMSContext):
@@ -147,7 +140,7 @@ class JMSContextImpl(JMSContext):
     @runtime
     def create_context(self, session_mode: int) -> JMSContext:
         """Create a context on the same connection; see JMSContext."""
-        mode = _checked(session_mode)
+        mode = valid.session_mode(session_mode)
         self.connection.check_open()
         self.connection.touch()
         if mode == TRANSACTED:

@@ -23,6 +23,7 @@ from jmsapi._core.destination import (
 from jmsapi._core.domain_parts import TopicSubscriberImpl
 from jmsapi._core.ledger import CLIENT, TRANSACTED
 from jmsapi._core.message import create
+from jmsapi._core.options_check import encodable
 from jmsapi._core.producer import ProducerImpl
 from jmsapi._core.selecting import checked_selector
 from jmsapi.api import MessageListener, Session
@@ -287,8 +288,10 @@ class Creators(Session):
             raise InvalidDestinationException(f"a durable subscription on the temporary topic {address.name!r} cannot outlive it")
 
     def _check_name(self, name: object) -> None:
-        if not isinstance(name, str) or not name:
-            raise JMSException(f"a subscription name is text and not empty, not {name!r}", "subscription-name")
+        if not isinstance(name, str) or not name or not encodable(name):
+            raise JMSException(
+                f"a subscription name is text that can be written, and not empty; not {name!r}", "subscription-name"
+            )
         if len(name) > _NAME_LIMIT:
             raise JMSException(
                 f"a subscription name has at most {_NAME_LIMIT} characters, this one {len(name)}", "subscription-name"

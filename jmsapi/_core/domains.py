@@ -111,7 +111,7 @@ class QueueConnectionImpl(ConnectionImpl, QueueConnection):
 
     def create_queue_session(self, transacted: bool, acknowledge_mode: int) -> QueueSession:
         """Create a session for queues; see QueueConnection."""
-        return self.add_session(QueueSessionImpl, transacted, acknowledge_mode, None)
+        return self.add_session(QueueSessionImpl, None, acknowledge_mode, transacted)
 
     def create_connection_consumer(
         self, destination: Destination, message_selector: str | None, session_pool: ServerSessionPool, max_messages: int
@@ -138,7 +138,7 @@ class TopicConnectionImpl(ConnectionImpl, TopicConnection):
 
     def create_topic_session(self, transacted: bool, acknowledge_mode: int) -> TopicSession:
         """Create a session for topics; see TopicConnection."""
-        return self.add_session(TopicSessionImpl, transacted, acknowledge_mode, None)
+        return self.add_session(TopicSessionImpl, None, acknowledge_mode, transacted)
 
     def create_connection_consumer(
         self, destination: Destination, message_selector: str | None, session_pool: ServerSessionPool, max_messages: int

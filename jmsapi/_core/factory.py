@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from jmsapi._core.connection import ConnectionImpl
 from jmsapi._core.context import new_context
 from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
+from jmsapi._core.options_check import check_credential
 from jmsapi._core.plugins import providers
 from jmsapi.api import (
     Connection,
@@ -60,7 +61,7 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
         self, user_name: str | int | None = None, password: str | None = None, session_mode: int | None = None
     ) -> JMSContext:
         """Connect and create a context; see ConnectionFactory."""
-        if isinstance(user_name, int):
+        if isinstance(user_name, int | float):
             if password is not None or session_mode is not None:
                 raise IllegalArgumentException("create_context takes a session mode, or a user name, password and session mode")
             user_name, session_mode = None, user_name
@@ -71,6 +72,9 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
         options = self._options
         if user is not None or password is not None:
             from pydantic import SecretStr
+
+            check_credential(user, "a user name")
+            check_credential(password, "a password")
 
             secret = None if password is None else SecretStr(password)
             options = options.having(user=user, password=secret)

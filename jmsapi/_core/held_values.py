@@ -33,6 +33,13 @@ _SETTERS: Final = {
 }
 
 
+def _setter(property_type: object) -> str:
+    setter = _SETTERS.get(property_type) if isinstance(property_type, str) else None
+    if setter is None:
+        raise IllegalArgumentException(f"{property_type!r} is no property type; they are {sorted(_SETTERS)}")
+    return setter
+
+
 class HeldValues(JMSProducer):
     """The part of a JMSProducer that holds properties and headers."""
 
@@ -64,10 +71,7 @@ class HeldValues(JMSProducer):
         if property_type is None:
             self._held.set_object_property(name, value)
             return self
-        setter = _SETTERS.get(property_type)
-        if setter is None:
-            raise IllegalArgumentException(f"{property_type!r} is no property type; they are {sorted(_SETTERS)}")
-        getattr(self._held, setter)(name, value)
+        getattr(self._held, _setter(property_type))(name, value)
         return self
 
     @runtime

@@ -1,15 +1,38 @@
-"""The values that a send's options may have, for producers of both APIs.
+"""The values that the options of a send, and the mode of a session, may have; for both APIs.
 
-Spec: 4.7-1, 3.4.10-1, 4.8-1, 4.12-1.
+Spec: 4.7-1, 3.4.10-1, 4.8-1, 4.12-1, 4.4.11-2.
 """
 
 from __future__ import annotations
 
-from jmsapi.errors import JMSException
+from numbers import Real
+from typing import Final, cast
+
+from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED
+from jmsapi.errors import IllegalArgumentException, JMSException
 from jmsapi.spi import NON_PERSISTENT, PERSISTENT
 from jmsapi.values import INT_RANGE
 
-__all__ = ["delivery_delay", "delivery_mode", "priority", "time_to_live"]
+__all__ = [
+    "MODES",
+    "check_credential",
+    "check_receive_timeout",
+    "delivery_delay",
+    "delivery_mode",
+    "encodable",
+    "later",
+    "priority",
+    "session_mode",
+    "time_to_live",
+]
+
+MODES: Final = {
+    TRANSACTED: "SESSION_TRANSACTED",
+    AUTO: "AUTO_ACKNOWLEDGE",
+    CLIENT: "CLIENT_ACKNOWLEDGE",
+    DUPS_OK: "DUPS_OK_ACKNOWLEDGE",
+}
+_LONGEST: Final = INT_RANGE["long"][1]
 
 
 def _whole(value: object, what: str) -> int:
@@ -20,7 +43,7 @@ def _whole(value: object, what: str) -> int:
 
 def _milliseconds(value: object, what: str) -> int:
     number = _whole(value, what)
-    if not 0 <= number <= INT_RANGE["long"][1]:
+    if not 0 <= number <= _LONGEST:
         raise JMSException(f"{what} is a number of milliseconds from 0 on, not {number}", "invalid-option")
     return number
 
@@ -49,3 +72,32 @@ def time_to_live(value: object) -> int:
 def delivery_delay(value: object) -> int:
     """Return a valid delivery delay in milliseconds."""
     return _milliseconds(value, "a delivery delay")
+
+
+def later(now: int, milliseconds: int) -> int:
+    """Return a time as a long can hold it: what lies behind the end of time is the end of time."""
+    return min(now + milliseconds, _LONGEST)
+
+
+def session_mode(value: object) -> int:
+    """Return a valid session mode."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in MODES:
+        raise JMSException(f"{value!r} is no session mode; they are {MODES}", "session-mode")
+    return int(value)
+
+
+def encodable(text: str) -> bool:
+    """Return whether every wire could write a text: there is no half of a surrogate pair in it."""
+    return text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def check_receive_timeout(value: object) -> None:
+    """Refuse what is no time to wait."""
+    if not (isinstance(value, Real) and cast("float", value) >= 0):
+        raise IllegalArgumentException(f"a receive timeout is a number of milliseconds from 0 on, not {value!r}")
+
+
+def check_credential(value: object, what: str) -> None:
+    """Refuse a user name or password that is no text, without showing it."""
+    if not isinstance(value, str | None):
+        raise IllegalArgumentException(f"{what} is text, not {type(value).__name__}")

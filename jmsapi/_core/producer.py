@@ -170,8 +170,8 @@ class ProducerImpl(MessageProducer):
             timestamp=0 if self._disable_message_timestamp else now,
             delivery_mode=self._delivery_mode if mode is None else valid.delivery_mode(mode),
             priority=self._priority if rank is None else valid.priority(rank),
-            expiration=now + life if life else 0,
-            delivery_time=now + self._delivery_delay,
+            expiration=valid.later(now, life) if life else 0,
+            delivery_time=valid.later(now, self._delivery_delay),
             origin=session.link.origin,
             codec=session.connection.codec,
         )

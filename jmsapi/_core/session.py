@@ -19,8 +19,9 @@ from jmsapi._core.creators import Creators
 from jmsapi._core.dispatch import Dispatcher
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.interruptions import Interruptions
-from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED, Entry, Inbox, Ledger, Plan
+from jmsapi._core.ledger import CLIENT, TRANSACTED, Entry, Inbox, Ledger, Plan
 from jmsapi._core.message import MessageImpl, received
+from jmsapi._core.options_check import MODES
 from jmsapi._core.outbox import Outbox, Ticket
 from jmsapi._core.transaction import LocalTransaction, NoTransaction
 from jmsapi._core.waiting import Deadline
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from jmsapi._core.consumer import ConsumerImpl
     from jmsapi._core.producer import ProducerImpl
 
-__all__ = ["MODES", "SessionImpl"]
+__all__ = ["SessionImpl"]
 
-MODES = {TRANSACTED: "SESSION_TRANSACTED", AUTO: "AUTO_ACKNOWLEDGE", CLIENT: "CLIENT_ACKNOWLEDGE", DUPS_OK: "DUPS_OK_ACKNOWLEDGE"}
 _log = logging.getLogger("jmsapi")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jmsapi.api._closing import Closing
-from jmsapi.errors import IllegalStateException, InvalidDestinationException
+from jmsapi.errors import IllegalArgumentException, IllegalStateException, InvalidDestinationException, MessageFormatException
 
 if TYPE_CHECKING:
     from jmsapi.api.message import Message
@@ -24,6 +24,7 @@ class QueueRequestor(Closing):
     Raises:
         InvalidDestinationException: There is no queue, or it is not valid.
         IllegalStateException: The session is closed, or transacted: a request would wait for its commit.
+        IllegalArgumentException: The session is no QueueSession.
         JMSException: The provider failed.
     Threads: those of the session.
     Spec: 5.10-1, 5.10-2, B.2.19-3, B.3.3-1.
@@ -33,6 +34,8 @@ class QueueRequestor(Closing):
         # Callers without a type checker may pass None, which create_sender would take for "no fixed queue".
         if queue is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise InvalidDestinationException("a requestor needs the queue to send to; it got None")
+        if not callable(getattr(session, "create_sender", None)):
+            raise IllegalArgumentException(f"a requestor needs a QueueSession, not {session!r}")
         if session.transacted:
             raise IllegalStateException(
                 "a requestor needs a session that is not transacted; in this one a request would wait for its commit"
@@ -52,9 +55,12 @@ class QueueRequestor(Closing):
             The first reply; None if another thread closed the session meanwhile.
         Raises:
             IllegalStateException: The session is closed.
+            MessageFormatException: The request is no message.
             JMSException: The provider failed.
         Spec: 5.10-2.
         """
+        if not hasattr(message, "jms_reply_to"):
+            raise MessageFormatException(f"request: a Message is wanted, not {type(message).__name__}")
         message.jms_reply_to = self._replies
         self._sender.send(message)
         return self._receiver.receive()
@@ -72,4 +78,9 @@ class QueueRequestor(Closing):
         try:
             self._session.close()
         finally:
-            self._replies.delete()
+            try:
+                self._replies.delete()
+            except IllegalStateException as error:
+                # With a connection that is closed, its temporary queue is gone.
+                if error.error_code != "closed":
+                    raise

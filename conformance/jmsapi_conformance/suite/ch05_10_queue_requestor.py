@@ -112,6 +112,14 @@ def test_closing_a_requestor_closes_its_session_and_deletes_its_queue(
     requestor.close()
 
 
+@requirement("4.3.5-12", "B.2.19-3")
+def test_closing_a_requestor_does_nothing_when_its_connection_is_closed(connect: Connect, queue: Queue) -> None:
+    connection = connect.queues()
+    requestor = QueueRequestor(connection.create_queue_session(False, Session.AUTO_ACKNOWLEDGE), queue)
+    connection.close()
+    requestor.close()
+
+
 def requesting_session(connect: Connect, mode: int = Session.AUTO_ACKNOWLEDGE) -> QueueSession:
     """Create a session for queues on a connection of its own."""
     return connect.queues().create_queue_session(mode == Session.SESSION_TRANSACTED, mode)

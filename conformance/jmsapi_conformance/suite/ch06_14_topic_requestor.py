@@ -112,6 +112,14 @@ def test_closing_a_requestor_closes_its_session_and_deletes_its_topic(
     requestor.close()
 
 
+@requirement("4.3.5-12", "B.2.19-3")
+def test_closing_a_requestor_does_nothing_when_its_connection_is_closed(connect: Connect, topic: Topic) -> None:
+    connection = connect.topics()
+    requestor = TopicRequestor(connection.create_topic_session(False, Session.AUTO_ACKNOWLEDGE), topic)
+    connection.close()
+    requestor.close()
+
+
 def requesting_session(connect: Connect, mode: int = Session.AUTO_ACKNOWLEDGE) -> TopicSession:
     """Create a session for topics on a connection of its own."""
     return connect.topics().create_topic_session(mode == Session.SESSION_TRANSACTED, mode)

@@ -170,9 +170,9 @@ class Subscriptions:
     def _check(self, old: Subscription, key: SubscriptionKey, topic: Topic, spec: ConsumerSpec, most_consumers: int) -> None:
         active = len(old.queue.consumers)
         if old.shared != spec.shared:
-            kind = "shared" if old.shared else "unshared"
+            kind = "a shared" if old.shared else "an unshared"
             raise ProviderError(
-                ErrorKind.IN_USE, f"durable subscription {_of(key)} exists as an {kind} one; unsubscribe it or take another name"
+                ErrorKind.IN_USE, f"durable subscription {_of(key)} exists as {kind} one; unsubscribe it or take another name"
             )
         if active and not spec.shared:
             raise ProviderError(ErrorKind.IN_USE, f"durable subscription {_of(key)} has an active consumer already")

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from jmsapi.api import Message, Queue, QueueRequestor, QueueSession, TopicRequestor, TopicSession
-from jmsapi.errors import IllegalStateException, InvalidDestinationException, JMSException
+from jmsapi.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    InvalidDestinationException,
+    JMSException,
+    MessageFormatException,
+)
 
 
 class Destination:
@@ -143,3 +149,20 @@ def test_a_queue_requestor_asks_only_for_what_the_spec_objects_have() -> None:
         (Queue, ("queue_name",)),
     ):
         assert all(hasattr(owner, name) for name in used)
+
+
+@KINDS
+@pytest.mark.parametrize("nothing", [None, "session"])
+def test_a_requestor_refuses_what_is_no_session_of_its_domain(kind: Any, nothing: Any) -> None:
+    with pytest.raises(IllegalArgumentException, match=r"needs a (Queue|Topic)Session"):
+        kind(nothing, Destination([], "shop"))
+
+
+@KINDS
+@pytest.mark.parametrize("nothing", [None, "question"])
+def test_a_request_that_is_no_message_is_refused_and_nothing_is_sent(kind: Any, nothing: Any) -> None:
+    session = Session()
+    requestor = make(kind, session)
+    with pytest.raises(MessageFormatException, match="a Message is wanted"):
+        requestor.request(nothing)
+    assert session.log == []
