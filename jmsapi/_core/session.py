@@ -309,10 +309,9 @@ class SessionImpl(Creators):
         """Close one consumer: wait for its listener and receives, give back what waits; delivered ones keep their state."""
         deadline = Deadline(self.link.options.close_timeout_ms)
         with self.lock:
-            if consumer.closed or self.closing:
-                consumer.closed = True
+            first, consumer.closed = not consumer.closed, True
+            if self.closing:
                 return
-            consumer.closed = True
             self.changed.notify_all()
             if not self.dispatcher.is_own_thread:
                 orderly = self.dispatcher.idle(deadline, consumer) and self.changed.wait_for(
@@ -320,6 +319,8 @@ class SessionImpl(Creators):
                 )
                 if not orderly:
                     _log.warning("close of a consumer on %r: its listener is still running", consumer.spec.address.name)
+        if not first:
+            return
         consumer.stop_flow(deadline.remaining() or 0.0)
         with self.lock:
             self.listening.discard(consumer)
@@ -335,15 +336,15 @@ class SessionImpl(Creators):
         """Close one producer: wait for what it sent and for its completion listeners (4.6.2.4-1)."""
         if producer.pending and self.outbox.in_listener:
             raise IllegalStateException("close: a completion listener may not close its own producer, or one that waits for it")
-        if producer.closed:
-            return
-        if self.closing:
-            producer.closed = True
-            return
+        with self.lock:
+            first, producer.closed = not producer.closed, True
+            if self.closing:
+                return
         deadline = Deadline(self.link.options.close_timeout_ms)
-        producer.closed = True
         if not self.outbox.quiet(deadline, producer):
             _log.warning("close of a producer: sends are still not confirmed")
+        if not first:
+            return
         self.producers.pop(producer, None)
         if self.link.lost is None:
             self.link.call(lambda: self.link.provider.release(producer.handle), "close a producer", deadline.remaining())

@@ -52,6 +52,22 @@ def test_close_returns_when_the_running_listener_has_returned(session: Session, 
 
 
 @requirement("4.5.3-1")
+def test_each_close_waits_for_the_running_listener_also_the_second(
+    session: Session, queue: Queue, other_session: Session
+) -> None:
+    consumer = session.create_consumer(queue)
+    listener = HeldRecorder()
+    consumer.message_listener = listener
+    send_texts(other_session, queue, "text")
+    listener.started()
+    closing = [must_wait(consumer.close), must_wait(consumer.close)]
+    listener.go_on()
+    for close in closing:
+        finish(close)
+    assert listener.outcomes == [None]
+
+
+@requirement("4.5.3-1")
 def test_close_does_not_wait_for_the_listener_of_another_consumer(
     session: Session, queue: Queue, other_session: Session, names: Names
 ) -> None:
