@@ -161,7 +161,7 @@ class HeldValues(JMSProducer):
 
     def set_jms_correlation_id_as_bytes(self, correlation_id: bytes | bytearray | memoryview | None) -> Self:
         """Hold a correlation id of bytes; see JMSProducer."""
-        return self._hold("jms_correlation_id_as_bytes", None if correlation_id is None else bytes(correlation_id))
+        return self._hold("jms_correlation_id_as_bytes", correlation_id)
 
     @property
     @runtime

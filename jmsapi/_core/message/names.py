@@ -43,7 +43,6 @@ def _is_identifier(name: str) -> bool:
     return category(name[0]) in _START and all(category(c) in _PART or c in _IGNORABLE for c in name)
 
 
-@lru_cache(maxsize=1024)
 def rule_for(name: object) -> NameRule:
     """Check the name of a property to be set, and tell what setting it means.
 
@@ -56,6 +55,11 @@ def rule_for(name: object) -> NameRule:
     """
     if not isinstance(name, str) or not name:
         raise IllegalArgumentException(f"the name of a property must be text of at least one character, not {name!r}")
+    return _rule_for(name)
+
+
+@lru_cache(maxsize=1024)
+def _rule_for(name: str) -> NameRule:
     if not _is_identifier(name):
         raise IllegalArgumentException(
             f"{name!r} cannot name a property: letters, digits, _ and $ only, and no digit first, as in a Java identifier"

@@ -16,6 +16,7 @@ from jmsapi import (
     InvalidClientIDException,
     JMSException,
     JMSRuntimeException,
+    MessageFormatRuntimeException,
     Session,
 )
 
@@ -163,3 +164,31 @@ def test_a_property_type_that_there_is_not_is_refused(factory: ConnectionFactory
         with pytest.raises(IllegalArgumentException, match="is no property type"):
             producer.set_property("name", 1, property_type)
         assert not producer.property_exists("name")
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 5, ""])
+def test_a_property_name_that_is_no_text_is_refused(factory: ConnectionFactory, connection: Connection, name: Any) -> None:
+    message = connection.create_session().create_message()
+    with pytest.raises(IllegalArgumentException, match="the name of a property must be text"):
+        message.set_int_property(name, 1)
+    with factory.create_context() as context:
+        producer = context.create_producer()
+        with pytest.raises(IllegalArgumentException, match="the name of a property must be text"):
+            producer.set_property(name, 1)
+
+
+@pytest.mark.parametrize("wrong", [5, "text", [1, 2], object()])
+def test_a_correlation_id_of_bytes_is_never_made_of_something_else(factory: ConnectionFactory, wrong: Any) -> None:
+    with factory.create_context() as context:
+        producer = context.create_producer().set_jms_correlation_id_as_bytes(bytearray(b"kept"))
+        with pytest.raises(MessageFormatRuntimeException, match="bytes is needed"):
+            producer.set_jms_correlation_id_as_bytes(wrong)
+        assert producer.jms_correlation_id_as_bytes == b"kept"
+
+
+def test_a_held_correlation_id_of_bytes_is_a_copy(factory: ConnectionFactory) -> None:
+    given = bytearray(b"kept")
+    with factory.create_context() as context:
+        producer = context.create_producer().set_jms_correlation_id_as_bytes(given)
+        given[0] = 0
+        assert producer.jms_correlation_id_as_bytes == b"kept"
