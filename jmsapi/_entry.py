@@ -51,6 +51,7 @@ def connection_factory(url: str, **options: object) -> ConnectionFactory:
     # Loads sessions, threads and all: a program that only wants a message class need not wait for it.
     from jmsapi._core.factory import ConnectionFactoryImpl
 
+    _must_be(url, str, "a URL", "bad-url")
     settings = config.parse_url(url, options, entries=providers)
     return ConnectionFactoryImpl(providers[settings.scheme], settings)
 
@@ -76,15 +77,25 @@ def lookup(name: str, kind: Callable[..., object] | None = None) -> object:
         The object bound, or a new one from the file.
     Raises:
         JMSException: Nothing has that name (``unknown-name``), it is of another kind (``wrong-kind``), a variable is not set
-            (``missing-variable``), or the file is wrong.
+            (``missing-variable``), the name is no text (``bad-name``), or the file is wrong.
     Threads: any.
     Spec: 9.1.1-1, 9.1.2-1, 4.2-1.
     """
+    _must_be(name, str, "a name", "bad-name")
+    if kind is not None:
+        _must_be(kind, type, "the kind that is asked for", "wrong-kind")
     found = _find(name)
     # Not type[T]: mypy would refuse the interfaces there, since they are abstract.
     if isinstance(kind, type) and not isinstance(found, kind):
         raise JMSException(f"{name!r} is a {_kind_of(found)}, not a {kind.__name__}", "wrong-kind")
     return found
+
+
+def _must_be(value: object, kind: type | tuple[type, ...], what: str, error_code: str) -> None:
+    # Of the value only its type is shown: a URL may hold a password.
+    if not isinstance(value, kind):
+        kinds = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise JMSException(f"{what} is a {kinds}, not a {type(value).__name__}", error_code)
 
 
 def _kind_of(found: object) -> str:
@@ -119,12 +130,15 @@ def register_object(name: str, found: ConnectionFactory | Destination | None) ->
         name: At least one character; an earlier binding of it is replaced.
         found: The factory or destination; None ends the binding.
     Raises:
-        JMSException: The name is empty (``bad-name``).
+        JMSException: The name is empty or no text (``bad-name``), or what is bound is neither (``wrong-kind``).
     Threads: any.
     Spec: 9.1.1-1.
     """
+    _must_be(name, str, "a name", "bad-name")
     if not name:
         raise JMSException("register_object: the name is empty", "bad-name")
+    if found is not None:
+        _must_be(found, (ConnectionFactory, Destination), "an administered object", "wrong-kind")
     with _objects_lock:
         if found is None:
             _objects.pop(name, None)

@@ -192,3 +192,38 @@ def test_a_held_correlation_id_of_bytes_is_a_copy(factory: ConnectionFactory) ->
         producer = context.create_producer().set_jms_correlation_id_as_bytes(given)
         given[0] = 0
         assert producer.jms_correlation_id_as_bytes == b"kept"
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"inproc://x", ["inproc://x"]])
+def test_a_url_or_name_that_is_no_text_is_refused(wrong: Any) -> None:
+    with pytest.raises(JMSException) as refused:
+        jmsapi.connection_factory(wrong)
+    assert refused.value.error_code == "bad-url"
+    uses: list[Callable[[], object]] = [
+        lambda: jmsapi.lookup(wrong, jmsapi.Queue),
+        lambda: jmsapi.register_object(wrong, None),
+    ]
+    for use in uses:
+        with pytest.raises(JMSException) as refused:
+            use()
+        assert refused.value.error_code == "bad-name"
+
+
+@pytest.mark.parametrize("wrong", ["queue", 5, object])
+def test_only_factories_and_destinations_are_registered(wrong: Any) -> None:
+    with pytest.raises(JMSException) as refused:
+        jmsapi.register_object("arguments/wrong", wrong)
+    assert refused.value.error_code == "wrong-kind"
+    with pytest.raises(JMSException) as unknown:
+        jmsapi.lookup("arguments/wrong")
+    assert unknown.value.error_code == "unknown-name"
+
+
+def test_a_kind_that_is_no_class_is_refused(factory: ConnectionFactory) -> None:
+    jmsapi.register_object("arguments/factory", factory)
+    kind: Any = "Queue"
+    try:
+        with pytest.raises(JMSException, match="the kind that is asked for is a type, not a str"):
+            jmsapi.lookup("arguments/factory", kind)
+    finally:
+        jmsapi.register_object("arguments/factory", None)
