@@ -203,9 +203,9 @@ class AmqpProvider:
                 connection.broken.pop(number, None)
             # What failed counts at some brokers only when the session ends with the link still there.
             failed = any(isinstance(link, ReceiverLink) and link.failed and link.session is wire for link in links)
-            for link in links:
-                if link.session is not wire or wire.users > 1 or not failed:
-                    await connection.book.release(connection, link)
+            for each in links:
+                if each.session is not wire or wire.users > 1 or not failed:
+                    await connection.book.release(connection, each)
             wire.users -= 1
             if wire.users == 0:
                 end_session(connection, wire)
