@@ -79,7 +79,6 @@ MUTANTS = (
     Mutant("stop does not wait for listeners", "connection.py", "if not session.wait_paused(deadline):", "if False:", "ch04_3_4"),
     Mutant("a client id can be set twice", "connection.py", "if self.link.options.client_id is not None:", "if False:", "ch04_3_2"),
     Mutant("a used connection takes a client id", "connection.py", "if self._touched:", "if False:", "ch04_3_2"),
-    Mutant("sessions survive their connection", "connection.py", "for session in begun:\n                shut(session, deadline)", "for session in ():\n                shut(session, deadline)", "test_closing_a_connection_closes_all or test_a_session_of_a_closed_connection"),
     Mutant("subscription names end at 100", "creators.py", "_NAME_LIMIT = 128", "_NAME_LIMIT = 100", "ch06_11_5"),
     Mutant("completions come in the sending thread", "outbox.py", "if ticket.error is None:\n            listener.on_completion", "if False:\n            listener.on_completion", "ch04_6_2"),
     Mutant("completions do not keep the order", "outbox.py", "ticket = self._order.popleft()", "ticket = self._order.pop()", "ch04_6_2"),
