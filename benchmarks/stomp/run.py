@@ -206,6 +206,8 @@ class _Counting(stomp.ConnectionListener):  # type: ignore[misc]
         self.done = threading.Event()
 
     def on_message(self, frame: stomp.utils.Frame) -> None:
+        if self._left <= 0:
+            return  # it may still be there when the next one fills the queue
         self.connection.ack(frame.headers["ack"])
         self._left -= 1
         if self._left == 0:

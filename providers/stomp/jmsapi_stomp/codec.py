@@ -34,6 +34,11 @@ _TYPE_LINES: Final = {kind: f"JMS_PY_type:{name}\n" for name, kind in _KINDS.ite
     MessageKind.MAP: f"JMS_PY_type:Map\ncontent-type:{MAP_TYPE}\n",
     MessageKind.STREAM: f"JMS_PY_type:Stream\ncontent-type:{STREAM_TYPE}\n",
 }
+_BY_NAME: Final = {name.encode(): kind for name, kind in _KINDS.items()}
+_TYPE: Final = b"\nJMS_PY_type:"
+_NULL: Final = b"\nJMS_PY_null:"
+_EXPIRES: Final = b"\nexpires:"
+_OWN_EXPIRY: Final = b"\nJMS_PY_exp:"
 _JAVA_OBJECT: Final = "application/x-java-serialized-object"
 
 
@@ -121,9 +126,8 @@ class StompEnvelope:
     def kind(self) -> MessageKind:
         """Which of the six message types."""
         if self._kind is None:
-            headers = Peek(self._frame)
-            named = _KINDS.get(headers.get("JMS_PY_type", ""))
-            self._kind = self._foreign_kind(headers) if named is None else named
+            named = _BY_NAME.get(self._frame.raw(_TYPE) or b"")
+            self._kind = self._foreign_kind(Peek(self._frame)) if named is None else named
         return self._kind
 
     def _foreign_kind(self, headers: Mapping[str, str]) -> MessageKind:
@@ -149,6 +153,9 @@ class StompEnvelope:
     @property
     def expiration(self) -> int:
         """Milliseconds since 1970, or 0."""
+        # Asked for each message before it is handed out; most have none.
+        if self._frame.raw(_EXPIRES) in (None, b"0") and self._frame.raw(_OWN_EXPIRY) is None:
+            return 0
         return self._dialect.read_times(Peek(self._frame))[1]
 
     @property
@@ -209,15 +216,14 @@ class StompEnvelope:
         frame = self._frame  # before the text: who finds the frame without a body finds the text
         if self._text is not None:
             return self._text
-        headers = Peek(frame)
-        if "JMS_PY_type" not in headers:
-            if headers.get("type") == MARK:
+        if frame.raw(_TYPE) is None:
+            if Peek(frame).get("type") == MARK:
                 return read_value(frame.body)[1]
             # Java's null object takes bytes as well.
             if self.kind in (MessageKind.MAP, MessageKind.STREAM) or (self.kind is MessageKind.OBJECT and not frame.body):
                 text = f"the broker does not show the content of a foreign {self.kind.name.lower()} message to STOMP"
                 raise ProviderError(ErrorKind.FORMAT, text)
-        body = read_body(self.kind, frame.body, null="JMS_PY_null" in headers)
+        body = read_body(self.kind, frame.body, null=frame.raw(_NULL) is not None)
         if isinstance(body, str):
             self._text = body
             self._frame = Frame(frame.command, frame.head, b"")

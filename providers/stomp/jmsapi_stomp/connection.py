@@ -160,10 +160,11 @@ class StompProvider(Lifecycle):
         if isinstance(tx, TxHandle):
             self._loop.post(self._transactions.settle, tx, ours)
             return DONE
+        one = outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed
+        if one and self._consumers.acknowledge_now(ours[0]):
+            return DONE
         future: Future[None] = Future()
-        if outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed:
-            if self._consumers.acknowledge_now(ours[0]):
-                return DONE
+        if one:
             self._loop.post(self._consumers.acknowledge_one, ours[0], _ending(future))
             return future
         reject = outcome is Outcome.REJECTED and self._wired().dialect.rejects_by_copy
