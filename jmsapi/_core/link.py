@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.plugins import create_provider
@@ -101,6 +102,8 @@ class Link:
         self.closed = False
         self._owner = owner
         self._ports: dict[Handle, Port] = {}
+        self._ended: WeakKeyDictionary[Handle, ProviderError] = WeakKeyDictionary()
+        """Handles that the broker ended before anybody was attached to them."""
         self._guard = threading.Lock()
         self._url = ""
         self.provider, self.capabilities = self._open(entry)
@@ -173,6 +176,9 @@ class Link:
         """Let a consumer's deliveries come to ``port``; before it has credit."""
         with self._guard:
             self._ports[handle] = port
+            cause = self._ended.pop(handle, None)
+        if cause is not None:
+            port.broke(cause)
 
     def detach(self, handle: Handle) -> None:
         """Stop that."""
@@ -206,8 +212,11 @@ class Link:
             token.answered(error)  # type: ignore[attr-defined]
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
-        """Tell the consumer that the broker ended it."""
-        port = self._ports.get(handle)
+        """Tell the consumer that the broker ended it, at the latest when it is attached."""
+        with self._guard:
+            port = self._ports.get(handle)
+            if port is None:
+                self._ended[handle] = cause
         if port is not None:
             port.broke(cause)
 

@@ -215,9 +215,8 @@ class Link:
             cause = lost(self.dead)
             self._owner.on_receipts([(token, cause) for _, token in sends])
             return
-        # In parts, so that the sender goes on while the rest is being written.
         for start in range(0, len(sends), _PART):
-            part = sends[start : start + _PART]
+            part = sends[start : start + _PART]  # so that the sender goes on while the rest is being written
             self._transport.queue_all([frame for frame, _ in part])
             self._written.await_sends(self._transport.queued, [token for _, token in part])
 

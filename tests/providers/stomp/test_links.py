@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import jmsapi
 from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
 from jmsapi_stomp import entry
 from jmsapi_stomp.opening import link_settings
@@ -681,3 +682,18 @@ def test_a_broker_that_copies_no_virtual_topics_is_found_out(dial: Dial, peer: P
     # It was tried with names of our own; nothing was subscribed to.
     assert all("jmsapi.probe" in destination for command, destination in asked if command in ("SEND", "SUBSCRIBE"))
     assert line.events.lost == []
+
+
+def test_a_consumer_that_ends_before_its_maker_knows_it_says_why(peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        headers = connection.expect("SUBSCRIBE")
+        # In one write: the answer, and what this broker would take no acknowledgement for.
+        named = f"subscription:{headers['id']}\nack:1\nmessage-id:ID\\c1\\c1\\c1\nJMS_AMQP_NATIVE:true"
+        connection.raw(f"RECEIPT\nreceipt-id:{headers['receipt']}\n\n\0\nMESSAGE\n{named}\n\nx\0\n".encode())
+        connection.serve()
+
+    with jmsapi.connection_factory(peer(script).url).create_context() as context:
+        consumer = context.create_consumer(context.create_queue("q"))
+        with pytest.raises(jmsapi.JMSRuntimeException, match="over AMQP"):
+            consumer.receive(10_000)
