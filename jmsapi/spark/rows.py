@@ -81,7 +81,8 @@ def row_of(message: Message) -> Row:
     except Exception:
         # One by one, to lose no more than what is broken.
         headers = [_part(name, read, message, problems) for name, read in _HEADERS]
-        properties, types = _part("properties", _properties, message, problems) or ({}, {})
+        none: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        properties, types = _part("properties", _properties, message, problems) or none
     kind, text, data, value, value_types = _body(message, problems)
     values = (
         *headers,

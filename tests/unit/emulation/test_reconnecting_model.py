@@ -40,6 +40,7 @@ from .frail import FrailLink, HandClock, World
 
 QUEUE = Address(DestinationKind.QUEUE, "q")
 CREDIT = 3
+HOUR_MS = 3_600_000
 
 
 class Contract(logging.Handler):
@@ -128,7 +129,9 @@ class ReconnectingModel(RuleBasedStateMachine):
         logging.getLogger("jmsapi.contract").addHandler(self.contract)
         self.clock = HandClock()
         self.world = World(self.broker)
-        server = ProviderOptions(scheme="frail", host="a")
+        # No time limit ends a wait here: how long links are refused is left to chance, and limits have tests of their own.
+        limits = {"request_timeout_ms": HOUR_MS, "send_timeout_ms": HOUR_MS}
+        server = ProviderOptions.model_validate({"scheme": "frail", "host": "a", **limits})
         failover = FailoverOptions.model_validate({"servers": (server,), "resend_unconfirmed": self.resend})
         self.options = server.model_copy(update={"failover": failover})
         self.core = Core()
