@@ -62,6 +62,7 @@ class Classic(Dialect):
     checks_client_ids: ClassVar[bool] = True
     rejects_by_copy: ClassVar[bool] = False
     closing_returns: ClassVar[bool] = True
+    dispatch_may_rest: ClassVar[bool] = True
     frames_end_in_line_feed: ClassVar[bool] = True
     frame_limit: ClassVar[int] = 100 * 1024 * 1024 - 1
     line_limit: ClassVar[int | None] = 10_240

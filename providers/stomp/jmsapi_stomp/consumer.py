@@ -46,6 +46,7 @@ class Consumer:
         "spec",
         "unsettled",
         "waits_since",
+        "watched",
         "when_settled",
     )
 
@@ -72,6 +73,8 @@ class Consumer:
         self.given_back: list[StompTag] = []
         self.drains: list[Future[None]] = []
         self.arrived = 0.0
+        self.watched = False
+        """Somebody will look whether the broker rests."""
         self.waits_since = 0.0
         """When the oldest in the buffer came."""
         self.rejecting = 0

@@ -33,6 +33,7 @@ _DESTINATION: Final = b"\ndestination:"
 _MISSES: Final = 100
 _FEW: Final = 8
 _LOOK_S: Final = 60.0
+_REST_S: Final = 0.25
 
 
 class Consumers(Settling):
@@ -122,6 +123,36 @@ class Consumers(Settling):
             return
         self._subscribe(consumer, size if self._wiring.dialect.exact_windows or size > _FEW else 1, lambda _: None)
 
+    def _watch(self, consumer: Consumer) -> None:
+        """Look in a moment whether the broker rests, when the application waits and holds more than one window."""
+        if self._wiring.dialect.dispatch_may_rest and consumer.credit and len(consumer.names) > 1 and not consumer.watched:
+            consumer.watched = True
+            arrived = consumer.arrived
+            self._wiring.loop.later(_REST_S, lambda: self._nudge(consumer, arrived))
+
+    def _nudge(self, consumer: Consumer, arrived: float) -> None:
+        """Make something happen to a queue once after each delivery: a consumer that selects nothing comes and goes.
+
+        Classic 6.3.1 takes a page of 200 messages into memory, gives them out, and then may wait for an acknowledgement before
+        it takes the next, although a further subscription has room
+        (``test_a_consumer_that_acknowledges_late_gets_more_than_the_window_holds``).
+        """
+        consumer.watched = False
+        if consumer.closing or not consumer.credit or consumer.buffer:
+            return
+        if consumer.arrived != arrived:
+            self._watch(consumer)
+            return
+        name = f"n{consumer.handle.serial}.{len(consumer.names)}"
+        nothing = [("selector", "JMS_PY_id IS NULL AND JMS_PY_id IS NOT NULL"), *self._wiring.dialect.window(1, deferred=False)]
+        headers = [("id", name), ("destination", consumer.plan.destination), ("ack", "client-individual"), *nothing]
+
+        def gone(cause: ProviderError | None) -> None:
+            if cause is None:
+                consumer.link.request("cannot end a consumer", "UNSUBSCRIBE", [("id", name)], lambda _: None)
+
+        consumer.link.request("cannot wake a queue", "SUBSCRIBE", headers, gone)
+
     def _forget(self, consumer: Consumer) -> None:
         self._by_serial.pop(consumer.handle.serial, None)
         for name in consumer.names:
@@ -172,6 +203,7 @@ class Consumers(Settling):
                 self._wiring.events.on_deliveries(consumer.handle, batch)
             if consumer.credit:
                 self._widen(consumer)
+                self._watch(consumer)
             self._end_drains(consumer)
 
     def _stray(self, consumer: Consumer, frame: Frame) -> None:
@@ -209,6 +241,7 @@ class Consumers(Settling):
         consumer.credit += n
         self._pump(consumer)
         self._widen(consumer)
+        self._watch(consumer)
 
     def _pump(self, consumer: Consumer) -> None:
         count = min(consumer.credit, len(consumer.buffer))

@@ -59,6 +59,8 @@ class Dialect(ABC):
     """Each frame ends with a NUL and a line feed, and a text that another client sent may have NULs and no length."""
     exact_windows: ClassVar[bool] = True
     """A window holds a number of messages."""
+    dispatch_may_rest: ClassVar[bool] = False
+    """The broker may leave messages in a queue although there is room in a window, until something happens to the queue."""
     delivery_patience: ClassVar[float | None] = None
     """Seconds after which what waits unsettled is given back, before the broker takes offence."""
     frame_limit: ClassVar[int]
