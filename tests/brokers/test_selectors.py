@@ -37,7 +37,7 @@ from jmsapi import (
 from jmsapi_selector import compile_selector
 from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, plan
 
-SOON: Final = 10_000
+SOON: Final = 20_000
 AT_A_TIME: Final = 6
 """Destinations tried at one time: most of the time is waiting for a broker."""
 EMULATED: Final = {"emulate": "queue-selector"}
