@@ -73,6 +73,8 @@ class Outbox:
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._running: int | None = None
+        self._told = 0
+        """How many listeners were called, the running one included."""
         self._failure: Exception | None = None
         self.transacted = False
 
@@ -163,8 +165,11 @@ class Outbox:
 
         Every completion listener is called exactly once: with its answer, or with an error that says it is not known.
         """
+        with self._lock:
+            running, told = self._running, self._told
         orderly = self.quiet(deadline)
         with self._lock:
+            hangs = running is not None and self._running is not None and self._told == told
             if not orderly:
                 for ticket in self._order:
                     if not ticket.done:
@@ -177,8 +182,8 @@ class Outbox:
             thread = self._thread
         if thread is None:
             return orderly
-        # One that is orderly ends at once; for one that hangs there is only what is left of the deadline.
-        thread.join(max(1.0, deadline.remaining() or 0.0) if orderly else deadline.remaining())
+        # Time to tell what was not confirmed; for a listener that hangs there is only what is left of the deadline.
+        thread.join(deadline.remaining() if hangs else max(1.0, deadline.remaining() or 0.0))
         return orderly and not thread.is_alive()
 
     def _wait(self, over: Callable[[], bool], timeout: float | None) -> bool:
@@ -203,6 +208,7 @@ class Outbox:
                     return
                 ticket = self._order.popleft()
                 self._running = threading.get_ident()
+                self._told += 1
             try:
                 _tell(ticket)
             finally:
