@@ -58,8 +58,9 @@ class _Listener:
         self._on_result(None, len(self._names))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.errors.append(f"{report.nodeid}: {report.longreprtext}")
+        text = f"{report.nodeid}: {report.longreprtext}"
+        if report.failed and text not in self.errors:  # each worker collects, and says so
+            self.errors.append(text)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid

@@ -44,9 +44,7 @@ def commit(session: SessionImpl, transaction: LocalTransaction) -> None:
     try:
         transaction.commit(tags)
     except TransactionRolledBackException:
-        with session.lock:
-            plan = session.ledger.rolled_back(broker_returns=session.link.capabilities.rollback_returns)
-        session.carry_out(plan)
+        _hand_out_again(session)
         raise
     except JMSException:
         # The outcome is not known. Neither settle nor hand out again: what was not committed comes from the broker.
@@ -75,6 +73,10 @@ def _settled(session: SessionImpl) -> None:
 
 def _roll_back(session: SessionImpl, transaction: LocalTransaction) -> None:
     transaction.rollback()
+    _hand_out_again(session)
+
+
+def _hand_out_again(session: SessionImpl) -> None:
     with session.lock:
         plan = session.ledger.rolled_back(broker_returns=session.link.capabilities.rollback_returns)
     session.carry_out(plan)

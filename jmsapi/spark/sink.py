@@ -54,8 +54,8 @@ def send_rows(options: SinkOptions, batches: Iterator[RecordBatch]) -> Sent:
     return Sent(sent)
 
 
-class JmsWriter(DataSourceArrowWriter):
-    """Writes a batch.
+class _Writing:
+    """What both writers do: have each task send its rows.
 
     Args:
         options: Checked.
@@ -71,21 +71,12 @@ class JmsWriter(DataSourceArrowWriter):
         return send_rows(self._options, iterator)
 
 
-class JmsStreamWriter(DataSourceStreamArrowWriter):
-    """Writes a stream.
+class JmsWriter(_Writing, DataSourceArrowWriter):
+    """Writes a batch."""
 
-    Args:
-        options: Checked.
-        columns: Of the rows.
-    """
 
-    def __init__(self, options: SinkOptions, columns: Sequence[str]) -> None:
-        check_columns(options, columns)
-        self._options = options
-
-    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
-        """Send the rows of a task."""
-        return send_rows(self._options, iterator)
+class JmsStreamWriter(_Writing, DataSourceStreamArrowWriter):
+    """Writes a stream."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Do nothing: the tasks have committed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -58,7 +59,7 @@ class Stage:
             self.errors[key] = self.errors.get(key, 0) + 1
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """One application with one session.
 
     Args:
@@ -115,6 +116,16 @@ class Worker(threading.Thread):
             except JMSError as error:
                 self.stage.noted(f"{self.kind} close", error)
 
+    def undo(self) -> None:
+        """Roll back what was not asked to be committed."""
+        if self._session is None:
+            return
+        try:
+            self._session.rollback()
+        except JMSError as error:
+            self.stage.noted(f"{self.kind} rollback", error)
+            self._drop()
+
     def after(self, error: JMSError) -> None:
         """Go on with the session if there is still one to go on with."""
         self._errors += 1
@@ -126,9 +137,9 @@ class Worker(threading.Thread):
     def prepare(self, session: Session) -> None:
         """Make what the work needs."""
 
+    @abstractmethod
     def step(self) -> None:
         """Do some work; an error ends it anywhere."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         """Do what is left when the work is done."""
@@ -238,16 +249,9 @@ class TransactedSender(Sender):
             # A commit that was never asked for has not happened; one that was may have, unless the error says it has not.
             book.told(ids, Fate.UNKNOWN if asked and not rolled_back_for_sure(error) else Fate.REFUSED, repr(error))
             if not asked:
-                self._undo()
+                self.undo()
             raise
         book.told(ids, Fate.CONFIRMED)
-
-    def _undo(self) -> None:
-        try:
-            self.session.rollback()
-        except JMSError as error:
-            self.stage.noted(f"{self.kind} rollback", error)
-            self._drop()
 
 
 # ---------------------------------------------------------------- movers and consumers
@@ -275,16 +279,9 @@ class Mover(Worker):
             asked = True
             self.session.commit()
         except JMSError:
-            if not asked and self._session is not None:
-                self._undo()
+            if not asked:
+                self.undo()
             raise
-
-    def _undo(self) -> None:
-        try:
-            self.session.rollback()
-        except JMSError as error:
-            self.stage.noted(f"{self.kind} rollback", error)
-            self._drop()
 
 
 class Consumer(Worker):

@@ -118,11 +118,8 @@ class Classic(Broker):
     def capabilities(self) -> Capabilities:
         """Return what Classic can do."""
         shared = "Classic 6.3 takes a shared link and gives every message to each consumer"
-        durable = (
-            emulated("consumers of a virtual topic's queue, which outlives them")
-            if self.options.classic_virtual_topics
-            else none(f"{shared}; say ?classic.virtual_topics=true where VirtualTopic.> is configured (the broker's default)")
-        )
+        lacking = none(f"{shared}; say ?classic.virtual_topics=true where VirtualTopic.> is configured (the broker's default)")
+        virtual = self.options.classic_virtual_topics
         delay = (
             NATIVE
             if self.options.classic_scheduler
@@ -134,7 +131,10 @@ class Classic(Broker):
             version=self.version,
             no_local=none("kept by the client: the broker's own filter works by connection, also where JMS has none"),
             shared_subscription=none(f"{shared}, and the queue of a virtual topic would outlive its consumers"),
-            shared_durable_subscription=durable,
+            shared_durable_subscription=(
+                emulated("consumers of a virtual topic's queue, which outlives them") if virtual else lacking
+            ),
+            shared_unsubscribe=none("AMQP cannot delete a virtual topic's queue") if virtual else lacking,
             delivery_delay=delay,
             delivery_count_exact=emulated("a closed link does not count"),
             priority_order=none("needs prioritizedMessages in the broker's destination policy"),
