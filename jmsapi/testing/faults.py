@@ -88,6 +88,11 @@ class FaultProxy:
         return sum(pair.state in (State.HELD, State.CONNECTING, State.PASSING) for pair in list(self._relay.pairs))
 
     @property
+    def ending_connections(self) -> int:
+        """Return how many connections were cut with the end of the stream and have a side that has not closed its own yet."""
+        return sum(pair.state is State.DRAINING for pair in list(self._relay.pairs))
+
+    @property
     def cut_pending(self) -> bool:
         """Return whether a ``cut_after`` still waits for its bytes."""
         return any(faults.cut_at is not None for faults in self._relay.faults)

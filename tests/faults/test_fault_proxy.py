@@ -103,9 +103,10 @@ def test_a_cut_ends_both_sides_as_asked_and_new_connections_are_let_in(bench: Be
     client, broker = bench.pair()
     bench.proxy.cut(how)
     assert (how_it_ended(client), how_it_ended(broker)) == (how, how)
+    assert (bench.proxy.open_connections, bench.proxy.ending_connections) == (0, int(how == "fin"))
     client.close()
     broker.close()
-    assert bench.proxy.wait_for(lambda: bench.proxy.open_connections == 0)
+    assert bench.proxy.wait_for(lambda: bench.proxy.ending_connections == 0)
     client, broker = bench.pair()
     client.sendall(b"x")
     assert read(broker, 1) == b"x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -23,7 +24,7 @@ def test_a_message_that_came_once_and_was_acknowledged_is_good() -> None:
     book = booked(Fate.CONFIRMED)
     copy = book.received(body_of("a:1"), "ID:1")
     assert copy is not None
-    book.acked([copy])
+    book.acked([copy], time.monotonic())
     verdict = book.verdict()
     assert verdict.good
     assert (book.confirmed, book.handled, book.missing) == (1, 1, 0)
@@ -64,16 +65,37 @@ def test_a_copy_that_comes_after_its_acknowledgement_is_one_too_many_unless_nobo
     book = booked(Fate.CONFIRMED, acks_answered=answered)
     copy = book.received(body_of("a:1"), "ID:1")
     assert copy is not None
-    book.acked([copy])
+    book.acked([copy], time.monotonic())
     book.received(body_of("a:1"), "ID:1")
     assert book.verdict().violations["again"] == 1
     book = booked(Fate.CONFIRMED, acks_answered=answered)
     copy = book.received(body_of("a:1"), "ID:1")
     assert copy is not None
-    book.acked([copy])
-    book.broke()
+    book.acked([copy], time.monotonic())
+    with book.breaking():
+        pass
     book.received(body_of("a:1"), "ID:1")
     assert book.verdict().violations["again"] == answered
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_an_acknowledgement_that_nobody_answered_may_follow_a_breaking_link_but_not_be_lost_on_the_next(
+    answered: bool,
+) -> None:
+    book = booked(Fate.CONFIRMED, acks_answered=answered)
+    copy = book.received(body_of("a:1"), "ID:1")
+    assert copy is not None
+    with book.breaking():
+        book.acked([copy], time.monotonic())
+    book.received(body_of("a:1"), "ID:1")
+    assert book.verdict().violations["again"] == answered
+    book = booked(Fate.CONFIRMED, acks_answered=answered)
+    with book.breaking():
+        copy = book.received(body_of("a:1"), "ID:1")
+    assert copy is not None
+    book.acked([copy], time.monotonic())
+    book.received(body_of("a:1"), "ID:1")
+    assert book.verdict().violations["again"] == 1
 
 
 def test_a_redelivery_without_an_acknowledgement_is_no_violation() -> None:

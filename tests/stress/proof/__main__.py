@@ -134,8 +134,10 @@ class Run:
                     if stage.stop.wait(0.01):
                         return
                 if event == "kill":
-                    stage.book.broke()
-                    broker.kill()
+                    with stage.book.breaking():
+                        broker.kill()
+                        proxy.wait_for(lambda: not proxy.open_connections, 10)
+                        _met(proxy)
                     stage.stop.wait(chance.uniform(0, 1))
                     broker.restart(ready_s=START_S)
                     stage.book.last_progress = time.monotonic()
@@ -150,15 +152,23 @@ class Run:
         """Cut the link, at once for all or in the middle of something for one."""
         how: Any = chance.choice(["rst", "fin"])
         if chance.random() < 0.5:
-            stage.book.broke()
-            proxy.cut(how)
+            with stage.book.breaking():
+                proxy.cut(how)
+                _met(proxy)
             return
         way: Any = chance.choice(["to_broker", "to_client"])
         proxy.cut_after(chance.randrange(1, 20_000), way, how)
-        if not proxy.wait_for(lambda: not proxy.cut_pending, 10):
-            proxy.cut(how)
-            proxy.heal()
-        stage.book.broke()
+        cut = proxy.wait_for(lambda: not proxy.cut_pending, 10)
+        with stage.book.breaking():
+            if not cut:
+                proxy.cut(how)
+                proxy.heal()
+            _met(proxy)
+
+
+def _met(proxy: FaultProxy) -> None:
+    """Wait until no client is left that still writes into a link that is cut."""
+    proxy.wait_for(lambda: not proxy.ending_connections, 10)
 
 
 def table(runs: list[tuple[Run, Verdict]]) -> str:

@@ -12,7 +12,7 @@ Violations:
 - damaged: a body that nobody sent.
 
 What the client was told is not known is counted apart: sends and commits without an answer, and acknowledgements that failed,
-or, over AMQP, where the broker does not answer them, were written shortly before a break.
+or, over AMQP, where the broker does not answer them, were written shortly before a break or before the client had met it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -72,6 +73,28 @@ class Verdict:
         return not any(self.violations.values())
 
 
+@dataclass(slots=True)
+class _Break:
+    """A break of the link: from when on it was possible, and when everybody had met it."""
+
+    began_at: float
+    ended_at: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A copy that came after it had been acknowledged."""
+
+    copy: Copy
+    asked_at: float
+    acked_at: float
+    came_at: float
+
+    def since(self, at: _Break) -> tuple[float, float]:
+        """Return when a break began and ended, in seconds from the acknowledgement's end."""
+        return round(at.began_at - self.acked_at, 2), round(at.ended_at - self.acked_at, 2)
+
+
 class Book:
     """The accounts of one run.
 
@@ -88,11 +111,11 @@ class Book:
         self._why: dict[str, str] = {}
         self._copies: dict[str, set[str]] = defaultdict(set)
         self._received: dict[Copy, list[float]] = defaultdict(list)
-        self._acked: dict[Copy, float] = {}
+        self._acked: dict[Copy, tuple[float, float]] = {}
         self._ack_unknown: set[Copy] = set()
         self._left: set[str] = set()
-        self._breaks: list[float] = []
-        self._again: list[tuple[Copy, float, float]] = []
+        self._breaks: list[_Break] = []
+        self._again: list[_Again] = []
         self._damaged = 0
         self.confirmed = 0
         self.open_or_confirmed = 0
@@ -138,26 +161,32 @@ class Book:
             self._copies[id].add(copy)
             self._received[one].append(now)
             if one in self._acked:
-                self._again.append((one, self._acked[one], now))
+                self._again.append(_Again(one, *self._acked[one], now))
             self.last_progress = now
             return one
 
-    def acked(self, copies: Iterable[Copy]) -> None:
-        """They were acknowledged, and the call returned."""
+    def acked(self, copies: Iterable[Copy], asked_at: float) -> None:
+        """They were acknowledged with a call that was made then and has returned now."""
         now = time.monotonic()
         with self._lock:
             for one in copies:
-                self._acked[one] = now
+                self._acked[one] = (asked_at, now)
 
     def ack_unknown(self, copies: Iterable[Copy]) -> None:
         """They were to be acknowledged, and the call failed."""
         with self._lock:
             self._ack_unknown.update(copies)
 
-    def broke(self) -> None:
-        """The link or the broker was broken now."""
+    @contextmanager
+    def breaking(self) -> Iterator[None]:
+        """The link or the broker is broken somewhere inside, and every client has met that when it ends."""
+        one = _Break(time.monotonic())
         with self._lock:
-            self._breaks.append(time.monotonic())
+            self._breaks.append(one)
+        try:
+            yield
+        finally:
+            one.ended_at = time.monotonic()
 
     def left(self, body: str) -> None:
         """A message was found in a queue at the end."""
@@ -185,7 +214,7 @@ class Book:
             lost = [id for id in by_fate[Fate.CONFIRMED] if id not in came]
             ghosts = [id for id in by_fate[Fate.REFUSED] if id in came]
             twice = [id for id, copies in self._copies.items() if len(copies) > 1]
-            unsure = [again for again in self._again if self._may_be_unknown(again[1], again[2])]
+            unsure = [one for one in self._again if self._may_be_unknown(one)]
             again = [one for one in self._again if one not in unsure]
             redelivered = sum(len(times) - 1 for times in self._received.values())
             unknown = by_fate[Fate.UNKNOWN] + by_fate[Fate.OPEN]
@@ -214,12 +243,16 @@ class Book:
             verdict.examples += [f"ghost: {id}, though {self._why.get(id, '?')}" for id in ghosts[:_SHOWN]]
             verdict.examples += [f"copied twice: {id} as {sorted(self._copies[id])}" for id in twice[:_SHOWN]]
             verdict.examples += [
-                f"again: {one.id} as {one.copy}, {came_at - acked_at:.2f} s after it was acknowledged; breaks"
-                f" {[round(at - acked_at, 2) for at in self._breaks if acked_at - 5 < at < came_at]} s after that"
-                for one, acked_at, came_at in again[:_SHOWN]
+                f"again: {one.copy.id} as {one.copy.copy}, {one.came_at - one.acked_at:.2f} s after it was acknowledged; breaks"
+                f" {[one.since(at) for at in self._breaks if one.acked_at - 5 < at.ended_at and at.began_at < one.came_at]}"
+                " s after that"
+                for one in again[:_SHOWN]
             ]
             return verdict
 
-    def _may_be_unknown(self, acked_at: float, came_at: float) -> bool:
-        return not self._acks_answered and any(acked_at <= at + 0.2 and at - acked_at < self._unsure_s and at < came_at
-                                               for at in self._breaks)  # fmt: skip
+    def _may_be_unknown(self, again: _Again) -> bool:
+        """Whether an acknowledgement that nobody answered was on its way when the link broke, or followed it into the void."""
+        return not self._acks_answered and any(
+            again.asked_at <= at.ended_at and again.acked_at >= at.began_at - self._unsure_s and at.began_at < again.came_at
+            for at in self._breaks
+        )

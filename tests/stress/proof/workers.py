@@ -308,11 +308,12 @@ class Consumer(Worker):
                     copies.append(copy)
             if last is None:
                 return
+            asked_at = time.monotonic()
             last.acknowledge()
         except JMSError:
             book.ack_unknown(copies)
             raise
-        book.acked(copies)
+        book.acked(copies, asked_at)
 
 
 def drained(url: str, name: str, take: Callable[[str], None]) -> int:

@@ -136,8 +136,10 @@ def test_the_public_names_are_those_that_are_checked_in() -> None:
     assert [name for name in jmsapi.__all__ if not hasattr(jmsapi, name)] == []
 
 
-def python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False)
+def python(code: str, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | variables
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.strip()
@@ -158,9 +160,16 @@ def test_using_the_package_in_process_loads_no_wire_library() -> None:
 
 
 @pytest.mark.skipif("JMSAPI_SKIP_TIMING" in os.environ, reason="JMSAPI_SKIP_TIMING is set")
-def test_importing_the_package_takes_less_than_150_ms_of_a_processor() -> None:
-    code = "import time; begun = time.process_time(); import jmsapi; print((time.process_time() - begun) * 1000)"
-    assert min(float(python(code)) for _ in range(5)) < 150
+def test_importing_the_package_takes_less_than_150_ms_of_a_processor(tmp_path: Path) -> None:
+    """On a processor that others use, too, longer: as long as a few modules of the standard library, which take 115 ms on a free one."""
+
+    def takes_ms(modules: str) -> float:
+        code = f"import time; begun = time.process_time(); import {modules}; print((time.process_time() - begun) * 1000)"
+        return float(python(code, PYTHONPYCACHEPREFIX=str(tmp_path)))
+
+    both = [(takes_ms("jmsapi"), takes_ms("asyncio, http.client, unittest.mock")) for _ in range(5)]
+    ours, others = map(min, zip(*both, strict=True))
+    assert ours < max(150, others)
 
 
 def test_a_program_that_says_nothing_about_logging_sees_none() -> None:
