@@ -161,7 +161,7 @@ def test_using_the_package_in_process_loads_no_wire_library() -> None:
 
 @pytest.mark.skipif("JMSAPI_SKIP_TIMING" in os.environ, reason="JMSAPI_SKIP_TIMING is set")
 def test_importing_the_package_takes_less_than_150_ms_of_a_processor(tmp_path: Path) -> None:
-    """On a processor that others use, too, longer: as long as a few modules of the standard library, which take 115 ms on a free one."""
+    """On a processor that is shared, as long as a few modules of the standard library, which take 115 ms on a free one."""
 
     def takes_ms(modules: str) -> float:
         code = f"import time; begun = time.process_time(); import {modules}; print((time.process_time() - begun) * 1000)"
