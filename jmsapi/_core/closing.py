@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from jmsapi.errors import JMSException
-from jmsapi.spi import Outcome
 
 if TYPE_CHECKING:
     from jmsapi._core.consumer import ConsumerImpl
@@ -58,14 +57,7 @@ def shut(session: SessionImpl, deadline: Deadline) -> None:
         plan = session.ledger.close(list(session.consumers), broker_returns=link.capabilities.rollback_returns)
         consumers = list(session.consumers.values())
         session.consumers.clear()
-    futures = [
-        link.settle(tags, outcome)
-        for tags, outcome in (
-            (plan.accepted, Outcome.ACCEPTED),
-            (plan.released, Outcome.RELEASED),
-            (plan.failed, Outcome.FAILED),
-        )
-    ]
+    futures = [link.settle(tags, outcome, failures) for tags, outcome, failures in plan.outcomes()]
     if link.lost is None:
         futures += _release(session, consumers)
     for future in futures:

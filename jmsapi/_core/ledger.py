@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from jmsapi.spi import Delivery, Tag
+from jmsapi.spi import Delivery, Outcome, Tag
 
 __all__ = ["AUTO", "CLIENT", "DUPS_OK", "TRANSACTED", "Entry", "Inbox", "Ledger", "Plan"]
 
@@ -86,9 +86,20 @@ class Plan:
     accepted: list[Tag] = field(default_factory=list[Tag])
     released: list[Tag] = field(default_factory=list[Tag])
     failed: list[Tag] = field(default_factory=list[Tag])
+    failures: list[int] = field(default_factory=list[int])
+    """How often each of the failed was handed out here."""
     rejected: list[Tag] = field(default_factory=list[Tag])
     settled: list[Entry] = field(default_factory=list[Entry])
     """The entries that these outcomes, or the end of a transaction, settle."""
+
+    def outcomes(self) -> tuple[tuple[list[Tag], Outcome, list[int]], ...]:
+        """Return what to say at the seam, in order: tags, their outcome, and how often each failed."""
+        return (
+            (self.accepted, Outcome.ACCEPTED, []),
+            (self.released, Outcome.RELEASED, []),
+            (self.failed, Outcome.FAILED, self.failures),
+            (self.rejected, Outcome.REJECTED, []),
+        )
 
 
 class Ledger:
@@ -275,8 +286,10 @@ class Ledger:
         """
         plan = self.flush() or Plan()
         for entry in list(self._delivered):
-            # Handed out here more often than the broker knows, or not: it was seen either way.
-            self._settle(entry, [] if entry.enlisted and broker_returns else plan.failed, plan)
+            if entry.enlisted and broker_returns:
+                self._settle(entry, [], plan)
+            else:
+                self._fail(entry, plan)
         for inbox in inboxes:
             inbox.closed = True
             self._release_buffer(inbox, plan)
@@ -313,11 +326,18 @@ class Ledger:
         tags.append(entry.delivery.tag)
         plan.settled.append(entry)
 
+    def _fail(self, entry: Entry, plan: Plan) -> None:
+        plan.failures.append(entry.extra + (entry.state == _DELIVERED))
+        self._settle(entry, plan.failed, plan)
+
     def _again(self, entry: Entry, plan: Plan, *, raised: bool) -> None:
         inbox = entry.inbox
         if inbox.closed:
             # Nobody is left here to hand it to: the broker has to.
-            self._settle(entry, plan.failed if raised else plan.released, plan)
+            if raised:
+                self._fail(entry, plan)
+            else:
+                self._settle(entry, plan.released, plan)
             return
         del self._delivered[entry]
         entry.state = _BUFFERED
@@ -334,5 +354,8 @@ class Ledger:
         for entry in inbox.buffer:
             # An entry that was handed out here before has been seen, so it must not come as new to the next consumer.
             inbox.unsettled += 1
-            self._settle(entry, plan.failed if entry.extra else plan.released, plan)
+            if entry.extra:
+                self._fail(entry, plan)
+            else:
+                self._settle(entry, plan.released, plan)
         inbox.buffer.clear()

@@ -146,11 +146,11 @@ class Link:
         """Start a call of the provider and wait for its answer; see ``wait``."""
         return self.wait(self.ask(start), asked, timeout)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome) -> Future[None] | None:
+    def settle(self, tags: Sequence[Tag], outcome: Outcome, failures: Sequence[int] = ()) -> Future[None] | None:
         """Settle, without waiting. None when there is nothing to do or nobody to tell."""
         if not tags or self.lost:
             return None
-        return self.ask(lambda: self.provider.settle(tags, outcome))
+        return self.ask(lambda: self.provider.settle(tags, outcome, None, failures))
 
     def require(self, feature: str, words: str) -> None:
         """Refuse a feature that this provider on this broker does not have.

@@ -160,13 +160,8 @@ class SessionImpl(Creators):
             wait: What is asked, when the caller must know that it was done.
         """
         futures: list[Future[None]] = []
-        for tags, outcome in (
-            (plan.accepted, Outcome.ACCEPTED),
-            (plan.released, Outcome.RELEASED),
-            (plan.failed, Outcome.FAILED),
-            (plan.rejected, Outcome.REJECTED),
-        ):
-            future = self.link.settle(tags, outcome)
+        for tags, outcome, failures in plan.outcomes():
+            future = self.link.settle(tags, outcome, failures)
             if future is not None:
                 futures.append(future)
         with self.lock:
@@ -195,8 +190,8 @@ class SessionImpl(Creators):
             if consumer is None:
                 return None
             plan = self.ledger.close_inbox(inbox)
-        self.link.settle(plan.released, Outcome.RELEASED)
-        self.link.settle(plan.failed, Outcome.FAILED)
+        for tags, outcome, failures in plan.outcomes():
+            self.link.settle(tags, outcome, failures)
         self.link.detach(consumer.handle)
         return self.link.ask(lambda: self.link.provider.release(consumer.handle))
 

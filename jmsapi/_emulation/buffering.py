@@ -129,10 +129,12 @@ class BufferedTransaction(Forwarding):
             text = f"a message with a body of {size} bytes is larger than the {self._largest} that the broker takes"
             raise ProviderError(ErrorKind.FORMAT, text)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Hold acknowledgements under a transaction of ours."""
         if not isinstance(tx, _Held):
-            return self.below.settle(tags, outcome, tx)
+            return self.below.settle(tags, outcome, tx, failures)
         tx.acks += tags
         return DONE
 

@@ -142,11 +142,15 @@ class Checked:
         self._calling("drain")
         return self._watched("drain", self._provider.drain(consumer), lambda _: self._drained(consumer))
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Check that each tag is known and settled once."""
         self._calling("settle")
         if tx is not None and outcome is not Outcome.ACCEPTED:
             self._broken(3, f"{outcome.value} in a transaction")
+        if failures and (outcome is not Outcome.FAILED or len(failures) != len(tags) or min(failures) < 1):
+            self._broken(3, f"{len(tags)} tags are settled as {outcome.value} with the failures {list(failures)}")
         with self._guard:
             for tag in tags:
                 watched = self._unsettled.pop(tag, None)
@@ -158,7 +162,7 @@ class Checked:
                 if tx is not None:
                     self._in_transaction.setdefault(tx, []).append(tag)
                     watched.tags.add(tag)
-        return self._watched("settle", self._provider.settle(tags, outcome, tx))
+        return self._watched("settle", self._provider.settle(tags, outcome, tx, failures))
 
     def begin(self, session: Handle) -> Future[Handle]:
         """Check that there are transactions."""

@@ -208,12 +208,14 @@ class Filtering(Forwarding):
 
         self.below.drain(consumer).add_done_callback(drained)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Pass down, and tell sifters what of theirs is settled."""
         if not self._matched:
-            return self.below.settle(tags, outcome, tx)
+            return self.below.settle(tags, outcome, tx, failures)
         mine = [tag for tag in tags if tag in self._matched]
-        future = self.below.settle(tags, outcome, tx)
+        future = self.below.settle(tags, outcome, tx, failures)
         if tx is not None:
             self._transactions.setdefault(tx, []).extend(mine)
         elif mine:

@@ -93,9 +93,11 @@ class Forwarding:
         """Pass down."""
         return self.below.drain(consumer)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Pass down."""
-        return self.below.settle(tags, outcome, tx)
+        return self.below.settle(tags, outcome, tx, failures)
 
     def begin(self, session: Handle) -> Future[Handle]:
         """Pass down."""

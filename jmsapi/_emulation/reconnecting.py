@@ -204,17 +204,20 @@ class Reconnecting(Lifecycle):
             return failed(error)
         return answer
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Say what became of deliveries; what came by a link that is lost comes again, whatever is said of it."""
         epoch = self.epoch
         mine = [tag.inner for tag in tags if isinstance(tag, LinkTag) and tag.epoch is epoch]
         stale = len(mine) < len(tags)
         if isinstance(tx, TxRecord):
             return self._enlist(tx, mine, stale)
+        counts = [n for tag, n in zip(tags, failures, strict=False) if isinstance(tag, LinkTag) and tag.epoch is epoch]
         future = DONE
         if epoch is not None and mine:
             try:
-                future = epoch.provider.settle(mine, outcome)
+                future = epoch.provider.settle(mine, outcome, None, counts)
             except ProviderError as error:
                 future = failed(error)
             if not future.done() or future.exception() is not None:

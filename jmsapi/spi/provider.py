@@ -134,8 +134,18 @@ class Provider(Protocol):
         """Take all credit back: done when what was on its way has come through ``on_deliveries``, and nothing more will."""
         ...
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
-        """Say what became of deliveries, all of one consumer or not; in a transaction only ACCEPTED is given."""
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
+        """Say what became of deliveries, all of one consumer or not; in a transaction only ACCEPTED is given.
+
+        Args:
+            tags: Of the deliveries.
+            outcome: Of all of them.
+            tx: The transaction in which it happens, if any.
+            failures: With FAILED, how often the application was handed each of them, when any was more than once: a session
+                hands out again by itself. A wire that counts one at a time ignores it (3.5.11-3 asks for no exact number).
+        """
         ...
 
     def begin(self, session: Handle) -> Future[Handle]:

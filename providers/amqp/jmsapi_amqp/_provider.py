@@ -252,7 +252,9 @@ class AmqpProvider:
         if isinstance(link, ReceiverLink):
             await drained(connection, link)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is written."""
         connection = self._connection
         if connection is None:

@@ -19,6 +19,7 @@ from jmsapi_inproc.handles import Browser, Consumer, Session
 from jmsapi_inproc.messages import Selector
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.topics import Subscriptions, Topic
+from jmsapi_inproc.turns import BrokerLock
 
 if TYPE_CHECKING:
     from jmsapi_inproc.connection import InprocProvider
@@ -35,7 +36,7 @@ class Broker:
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
         self.clock = clock
-        self.lock = threading.RLock()
+        self.lock = BrokerLock()
         self.agenda = Agenda(clock, self._fire)
         self.consumers: dict[int, Consumer] = {}
         self.connections: set[InprocProvider] = set()

@@ -209,14 +209,18 @@ class InprocProvider:
                 consumer.queue.stop(consumer)
         return DONE
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Say what became of deliveries. A tag that nobody holds fails the future; the others are settled all the same."""
         broker = self._broker
         if broker is None:
             return failed(self._unusable())
         with broker.lock:
             if tx is None:
-                lost = accept(broker, tags) if outcome is ACCEPTED else give_up(broker, tags, outcome, self._dead_letter)
+                lost = (
+                    accept(broker, tags) if outcome is ACCEPTED else give_up(broker, tags, outcome, failures, self._dead_letter)
+                )
             elif isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED:
                 lost = enlist(broker, tags, tx)
             else:

@@ -36,17 +36,18 @@ def enlist(broker: Broker, tags: Sequence[Tag], tx: Transaction) -> int:
     return len(tags) - found
 
 
-def give_up(broker: Broker, tags: Sequence[Tag], outcome: Outcome, dead_letter_queue: str) -> int:
+def give_up(broker: Broker, tags: Sequence[Tag], outcome: Outcome, failures: Sequence[int], dead_letter_queue: str) -> int:
     """Put back what was not done, or with REJECTED on the dead letter queue."""
     found = 0
     returned: dict[Queue, list[Message]] = {}
-    for consumer, _, message in _take(broker, tags):
+    count = dict(zip(cast("Sequence[InprocTag]", tags), failures, strict=False))
+    for consumer, tag, message in _take(broker, tags):
         found += 1
         if outcome is Outcome.REJECTED:
             _bury(broker, message, consumer.queue, dead_letter_queue)
         else:
             if outcome is Outcome.FAILED:
-                message.count += 1
+                message.count += count.get(tag, 1)
             returned.setdefault(consumer.queue, []).append(message)
     for queue, messages in returned.items():
         queue.give_back(messages)

@@ -148,7 +148,9 @@ class StompProvider(Lifecycle):
         self._loop.post(self._consumers.drain, consumer, future)
         return future
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         """Acknowledge, give back or reject.
 
         Acknowledgements of consumers that ask for late ones are confirmed by the broker; others are done when they are written.
@@ -167,8 +169,10 @@ class StompProvider(Lifecycle):
         if one:
             self._loop.post(self._consumers.acknowledge_one, ours[0], _ending(future))
             return future
-        reject = outcome is Outcome.REJECTED and self._wired().dialect.rejects_by_copy
-        self._loop.post(self._sending.reject if reject else self._consumers.settle, ours, outcome, _ending(future))
+        if outcome is Outcome.REJECTED and self._wired().dialect.rejects_by_copy:
+            self._loop.post(self._sending.reject, ours, outcome, _ending(future))
+        else:
+            self._loop.post(self._consumers.settle, ours, outcome, _ending(future), failures)
         return future
 
     def begin(self, session: Handle) -> Future[Handle]:

@@ -91,9 +91,13 @@ class Consumers(Settling):
 
     def _subscribe(self, consumer: Consumer, size: int | None, done: Done) -> None:
         plan, spec, dialect = consumer.plan, consumer.spec, self._wiring.dialect
-        name = f"c{consumer.handle.serial}" + (f".{len(consumer.names)}" if consumer.names else "")
-        consumer.names.append(name)
-        self._by_name[name.encode()] = consumer
+        wider = dialect.widens and bool(consumer.names)
+        if wider:
+            name = consumer.names[0]
+        else:
+            name = f"c{consumer.handle.serial}" + (f".{len(consumer.names)}" if consumer.names else "")
+            consumer.names.append(name)
+            self._by_name[name.encode()] = consumer
         if size is not None:
             consumer.size += size
             consumer.room += dialect.window_room(size, deferred=spec.deferred_acks)
@@ -102,7 +106,7 @@ class Consumers(Settling):
             ("destination", plan.destination),
             ("ack", "auto" if plan.browse else "client-individual"),
             *dialect.window(size, deferred=spec.deferred_acks),
-            *plan.headers,
+            *([("widen", "true")] if wider else plan.headers),
         ]
         consumer.link.request(f"cannot consume from {spec.address.name!r}", "SUBSCRIBE", headers, done)
 

@@ -1,4 +1,4 @@
-"""What differs between the three brokers: names, headers, windows, promises. One subclass each; no state, no I/O."""
+"""What differs between the brokers: names, headers, windows, promises. One subclass each; no state, no I/O."""
 
 from __future__ import annotations
 
@@ -47,6 +47,10 @@ class Dialect(ABC):
     """Receipts of SENDs inside a transaction come after COMMIT, when the messages are stored."""
     negative_ack_returns: ClassVar[bool]
     """NACK gives a message back."""
+    names_outcomes: ClassVar[bool] = False
+    """NACK says what became of a message, and how often the application was handed it."""
+    widens: ClassVar[bool] = False
+    """SUBSCRIBE can make the window of a subscription larger that is there; else a further subscription does."""
     checks_subscriptions: ClassVar[bool]
     """The broker itself says that an unshared durable subscription is in use or unknown, and replaces a changed one."""
     checks_client_ids: ClassVar[bool]

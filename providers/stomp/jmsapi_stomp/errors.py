@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from typing import Final
 
@@ -55,10 +56,15 @@ _KINDS: Final[tuple[tuple[str, ErrorKind], ...]] = (
     ("resourceallocationexception", ErrorKind.RESOURCE),
     ("memory limit", ErrorKind.RESOURCE),
 )
+_NAMED: Final = re.compile(r"\[([a-z-]+)\] ")
+_NAMES: Final = {kind.value: kind for kind in ErrorKind}
 
 
 def kind_of(text: str, default: ErrorKind) -> ErrorKind:
-    """Return the kind that a broker's error text speaks of."""
+    """Return the kind that a broker's error text speaks of; the loopback server names it."""
+    named = _NAMED.match(text)
+    if named is not None and named[1] in _NAMES:
+        return _NAMES[named[1]]
     words = text.lower()
     return next((kind for sign, kind in _KINDS if sign in words), default)
 

@@ -9,6 +9,7 @@ from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.dialect import Dialect
+from jmsapi_stomp.loopback import Loopback
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.rabbitmq import RabbitMQ
 from jmsapi_stomp.registry import CLIENT_IDS, Key
@@ -20,8 +21,13 @@ from jmsapi_stomp.wiring import Wiring
 __all__ = ["ClientIdClaim", "choose_dialect", "link_settings"]
 
 _LOG: Final = logging.getLogger("jmsapi.stomp")
-_DIALECTS: Final[dict[str, type[Dialect]]] = {"artemis": Artemis, "classic": Classic, "rabbitmq": RabbitMQ}
-_SERVERS: Final = {"ActiveMQ-Artemis": "artemis", "ActiveMQ": "classic", "RabbitMQ": "rabbitmq"}
+_DIALECTS: Final[dict[str, type[Dialect]]] = {
+    "artemis": Artemis,
+    "classic": Classic,
+    "loopback": Loopback,
+    "rabbitmq": RabbitMQ,
+}
+_SERVERS: Final = {"ActiveMQ-Artemis": "artemis", "ActiveMQ": "classic", "RabbitMQ": "rabbitmq", "jmsapi-loopback": "loopback"}
 _PORTS: Final = {"stomp": 61613, "stomp+ssl": 61614}
 _UNESCAPING: Final = frozenset({"classic", "rabbitmq"})
 

@@ -28,13 +28,16 @@ class Settling:
         self._wiring = wiring
         self._by_serial: dict[int, Consumer] = {}
 
-    def settle(self, tags: Sequence[StompTag], outcome: Outcome, done: Done | None) -> None:
+    def settle(self, tags: Sequence[StompTag], outcome: Outcome, done: Done | None, failures: Sequence[int] = ()) -> None:
         """Settle outside a transaction. ``done``, if given, is called when the broker has answered.
 
         Artemis' REJECTED is not for here: it needs a copy to be sent first.
         """
         if outcome is Outcome.ACCEPTED:
             self.acknowledge(tags, done)
+            return
+        if self._wiring.dialect.names_outcomes:
+            self._name_outcomes(tags, outcome, done, failures)
             return
         if outcome is Outcome.REJECTED:
             self.write(tags, b"NACK", b"requeue:false\n" if self._wiring.dialect.negative_ack_returns else b"", done)
@@ -46,6 +49,20 @@ class Settling:
                     if not consumer.given_back:
                         self._later_give_back(consumer)
                     consumer.given_back.append(tag)
+        if done is not None:
+            done(None)
+
+    def _name_outcomes(self, tags: Sequence[StompTag], outcome: Outcome, done: Done | None, failures: Sequence[int]) -> None:
+        """Write a NACK for each tag that says all; only what is rejected waits for an answer."""
+        said = b"outcome:%b\n" % outcome.value.encode()
+        if outcome is Outcome.REJECTED:
+            self.write(tags, b"NACK", said, done)
+            return
+        if failures and outcome is Outcome.FAILED:
+            for tag, count in zip(tags, failures, strict=True):
+                self.write([tag], b"NACK", b"%bfailures:%d\n" % (said, count), None)
+        else:
+            self.write(tags, b"NACK", said, None)
         if done is not None:
             done(None)
 

@@ -1,4 +1,4 @@
-"""Opening and ending subscriptions: what the three brokers leave to the client.
+"""Opening and ending subscriptions: what the brokers leave to the client.
 
 Rules of names that the broker does not keep are kept here: an unshared durable subscription has one consumer, a changed
 one is replaced, a shared one is not changed while it is used. What this process knows it checks in ``registry``; between
@@ -21,6 +21,7 @@ from jmsapi_stomp.control import Done
 from jmsapi_stomp.frames import command_frame
 from jmsapi_stomp.link import Link
 from jmsapi_stomp.links import Links
+from jmsapi_stomp.loopback import Loopback, new_temporary, removal
 from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers, Plan
 from jmsapi_stomp.rabbitmq import TEMPORARY, RabbitMQ
 from jmsapi_stomp.registry import SUBSCRIPTIONS, Key
@@ -229,6 +230,8 @@ class Subscribing:
                 self._connection_id = yield from self._own_id()
             address = Address(kind, f"{self._connection_id}:{next(self._temporaries)}")
             yield from self._create_on_classic(dialect, address)
+        elif isinstance(dialect, Loopback):
+            address = yield from self._named_by_broker(kind)
         else:
             address = Address(kind, f"jmsapi.temp.{uuid.uuid4()}")
             if isinstance(dialect, RabbitMQ) and not kind.is_topic:
@@ -257,6 +260,15 @@ class Subscribing:
             raise ProviderError(ErrorKind.TIMEOUT, "cannot make a temporary destination: the broker did not say who we are")
         return ids[0].rsplit(":", 3)[0]
 
+    def _named_by_broker(self, kind: DestinationKind) -> Steps[Address]:
+        consumer = self._side_consumer(Plan(new_temporary(kind)))
+        yield lambda done: self._consumers.subscribe(consumer, done)
+        addresses = [envelope.destination for envelope in consumer.unsettled.values()]
+        yield lambda done: self._consumers.release(consumer, done)
+        if not addresses:
+            raise ProviderError(ErrorKind.PROTOCOL, "the server made a temporary destination and did not name it")
+        return addresses[0]
+
     def _create_on_classic(self, dialect: Classic, address: Address) -> Steps[None]:
         """Have the broker make the destination, which then lives as long as the connection.
 
@@ -279,6 +291,9 @@ class Subscribing:
         sending to it (``test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue``).
         """
         wiring = self._wiring
+        if isinstance(wiring.dialect, Loopback):
+            run(self._remove_named(wiring.dialect, address), done)
+            return
         wiring.temporary.discard(address)
         if isinstance(wiring.dialect, RabbitMQ) and not address.kind.is_topic:
             run(self._delete(wiring.dialect.deletion(address.name)), done)
@@ -287,6 +302,10 @@ class Subscribing:
         else:
             spec = ConsumerSpec(address)
             run(self._empty(wiring.dialect.plan(spec, None)), done)
+
+    def _remove_named(self, dialect: Loopback, address: Address) -> Steps[None]:
+        yield from self._delete(removal(dialect, address))
+        self._wiring.temporary.discard(address)
 
     # durable subscriptions
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from queue import SimpleQueue
 
 import pytest
 
 from jmsapi.spi import Outcome, ProviderError
+from jmsapi_inproc.turns import BrokerLock
 
 DEADLINE_S = 60
 PRODUCERS = 50
@@ -198,3 +200,28 @@ def test_connections_closing_amid_traffic_get_nothing_after_and_leave_nothing_be
     assert tally.seen == Counter(range(20 * EACH))
     assert len(keeper.provider._broker.connections) == 1
     assert not keeper.provider._broker.consumers
+
+
+@pytest.mark.parametrize("held_s", [0.0, 0.2])
+def test_the_brokers_lock_keeps_others_out_for_as_long_as_its_holder_has_it_and_lets_the_holder_in_again(held_s: float) -> None:
+    lock = BrokerLock()
+    order: list[str] = []
+    asks = threading.Event()
+
+    def other() -> None:
+        asks.set()
+        with lock:
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    with lock:
+        thread.start()
+        assert asks.wait(5)
+        with lock:
+            order.append("again")
+        time.sleep(held_s)
+        order.append("out")
+    thread.join(5)
+    assert order == ["again", "out", "other"]
+    with lock:
+        assert not thread.is_alive()

@@ -64,6 +64,8 @@ class LedgerModel(RuleBasedStateMachine):
     def settled(self, plan: Plan | None, **expected: list[int]) -> None:
         """Compare a plan with what the model says, then carry it out."""
         got = plan or Plan()
+        failed = [self.messages[tag.number] for tag in got.failed if isinstance(tag, NumberedTag)]
+        assert got.failures == [message.again + (message.state == "held") for message in failed]
         for outcome in ("accepted", "released", "failed", "rejected"):
             tags = [tag.number for tag in getattr(got, outcome) if isinstance(tag, NumberedTag)]
             assert sorted(tags) == sorted(expected.get(outcome, [])), (outcome, tags, expected)

@@ -53,10 +53,12 @@ class Blind(Forwarding):
         calls["credit"] += 1
         return super().credit(consumer, n)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         if self._stubborn and outcome is Outcome.RELEASED:
             return DONE
-        return super().settle(tags, outcome, tx)
+        return super().settle(tags, outcome, tx, failures)
 
 
 class Entry:

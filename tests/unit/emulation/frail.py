@@ -362,7 +362,9 @@ class FrailLink:
 
         return self._ask(drained)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         stored = [tag.stored for tag in tags if isinstance(tag, FrailTag)]
         assert len(stored) == len(tags)
 

@@ -95,10 +95,12 @@ class Poor(Forwarding):
         self.most = max(self.most, self._unanswered)
         super().send(producer, envelope, tx, token)
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         assert tx is None
         self.log.append(f"{outcome.name.lower()} {len(tags)}")
-        return super().settle(tags, outcome, tx)
+        return super().settle(tags, outcome, tx, failures)
 
     def on_sent(self, results: Sequence[SendResult]) -> None:
         if self.keeps:

@@ -40,7 +40,9 @@ class Below:
         self.drains.append(Future())
         return self.drains[-1]
 
-    def settle(self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None) -> Future[None]:
+    def settle(
+        self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
+    ) -> Future[None]:
         assert outcome is Outcome.RELEASED
         self.released += tags
         return DONE
