@@ -10,7 +10,7 @@ has two more before, since it warms up slowly. It is left out, loudly, where the
 |---|---|
 | async send | sends with a completion listener, 1,000 on their way at most |
 | listener, receive loop | a filled queue through a message listener, through ``receive``; AUTO: each ack is written first |
-| ... dups-ok | the same in DUPS_OK, whose acks go in batches, as the Java client's do in AUTO: so held against that |
+| ... dups-ok | the same in DUPS_OK, whose acks go in batches, as the others' do: so this is held against them |
 | transacted | the same in transactions of 100 messages, against the untransacted rate of the same API |
 | seam | the provider without the core |
 | sync send | one send after the other, each confirmed, against proton's BlockingSender |
@@ -173,8 +173,8 @@ def page(api: Figures, seam: Figures, handler: Figures, java: Figures | None) ->
         print(f"{name:<22}" + "".join(cell.rjust(width) for cell, width in zip(cells, (10, 9, 18, 12, 18, 18), strict=True)))
 
     line("async send", api, "send", "send", Bounds(handler=1.1, java=0.6))
-    line("listener", api, "listener", "receive", Bounds(handler=1.5, java=0.6))
-    line("receive loop", api, "receive", "receive", Bounds(handler=1.5, java=0.6))
+    line("listener", api, "listener", "receive", Bounds(handler=1.0))
+    line("receive loop", api, "receive", "receive", Bounds(handler=1.0))
     line("listener, dups-ok", api, "lazy listener", "receive", Bounds(handler=1.5, java=0.6))
     line("receive loop, dups-ok", api, "lazy receive", "receive", Bounds(handler=1.5, java=0.6))
     line("transacted send", api, "tx send", None, Bounds(plain=0.5), "send")
