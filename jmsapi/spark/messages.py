@@ -14,7 +14,7 @@ __all__ = ["Sender", "check_columns"]
 
 _WRITTEN: Final = {
     "destination", "correlation_id", "reply_to", "type", "delivery_mode", "priority", "time_to_live", "delivery_delay",
-    "properties", "property_types", "body_type", "text", "bytes", "value", "value_types",
+    "properties", "property_types", "body_type", "text", "bytes", "value", "value_types", "duplicate_id",
 }  # fmt: skip
 # What the broker or the source says of a message that was read; nothing that a sender can say.
 _READ_ONLY: Final = {
@@ -56,6 +56,8 @@ def check_columns(options: SinkOptions, columns: Sequence[str]) -> None:
         raise JMSException("the jms sink needs a column text, bytes or value", "bad-schema")
     if options.queue is None and options.topic is None and "destination" not in columns:
         raise JMSException("the jms sink needs the option queue or topic, or a column destination", "bad-schema")
+    if "duplicate_id" in columns and options.duplicate_id_property is None:
+        raise JMSException("a column duplicate_id needs the option duplicateIdProperty, which says where it goes", "bad-schema")
 
 
 class Sender:
@@ -80,15 +82,20 @@ class Sender:
         elif options.topic is not None:
             self._fixed = session.create_topic(options.topic)
 
-    def send(self, row: Mapping[str, Any]) -> None:
+    def send(self, row: Mapping[str, Any], duplicate_id: str | None = None) -> None:
         """Send one row.
 
+        Args:
+            row: By column.
+            duplicate_id: For ``duplicateIdProperty``, where the row has none.
         Raises:
             JMSException: ``bad-row``: it cannot be a message; never with its values. Others: the broker's.
         """
         options = self._options
         try:
             message = self._message(row)
+            if options.duplicate_id_property is not None:
+                message.set_string_property(options.duplicate_id_property, row.get("duplicate_id") or duplicate_id)
             destination = self._fixed or self._place(row["destination"])
             mode = _MODES[row.get("delivery_mode") or options.delivery_mode]
         except (KeyError, ValueError, TypeError, AttributeError) as error:

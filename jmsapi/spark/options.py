@@ -10,68 +10,23 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
+from typing import Annotated, ClassVar, Final, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 import jmsapi
 from jmsapi.errors import JMSException
 from jmsapi.selector import compile_selector
+from jmsapi.spark.option_values import NAME, Count, Duration, Size, lower, option, upper
 from jmsapi.spark.staging import open_store
 
 __all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options"]
 
 T = TypeVar("T", bound="JmsOptions")
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
-_SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
 _IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
-_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options that Spark itself puts among ours, in lower case.
 _OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths"})
-
-
-def _duration(value: object) -> object:
-    if isinstance(value, str):
-        found = _DURATION.fullmatch(value.strip().lower())
-        if found is None:
-            raise ValueError("a duration is a number and ms, s, m or h, such as 500ms")
-        return float(found[1]) * _MS[found[2]]
-    return value
-
-
-def _size(value: object) -> object:
-    if isinstance(value, str):
-        found = _SIZE.fullmatch(value.strip())
-        if found is None:
-            raise ValueError("a size is a number of bytes, or with k, m or g, such as 8m")
-        return int(found[1]) * _BYTES[found[2].lower()]
-    return value
-
-
-def _upper(value: object) -> object:
-    return value.strip().upper() if isinstance(value, str) else value
-
-
-def _lower(value: object) -> object:
-    return value.strip().lower() if isinstance(value, str) else value
-
-
-Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0, le=30 * 86_400_000)]
-Size = Annotated[int, BeforeValidator(_size), Field(ge=1)]
-Count = Annotated[int, Field(ge=1, le=1 << 40)]
-
-
-def _option(alias: str, default: Any, description: str, shown: str | None = None, **limits: Any) -> Any:
-    """Return a field: its name in Spark, its default as a value, what it means, and the default as people write it."""
-    return Field(
-        default=default,
-        alias=alias,
-        description=description,
-        json_schema_extra={"shown": str(default) if shown is None else shown},
-        **limits,
-    )
 
 
 class JmsOptions(BaseModel):
@@ -84,28 +39,28 @@ class JmsOptions(BaseModel):
         alias="url",
         description="Broker: `stomp://`, `stomp+ssl://`, `amqp://`, `amqps://`, or `failover:(url,url)`; no user name in it",
     )
-    queue: str | None = _option("queue", None, "Name of the queue", "", min_length=1)
-    topic: str | None = _option("topic", None, "Name of the topic", "", min_length=1)
-    username: str | None = _option("username", None, "User name; with `password` or not at all", "", min_length=1)
-    password: str | None = _option(
+    queue: str | None = option("queue", None, "Name of the queue", "", min_length=1)
+    topic: str | None = option("topic", None, "Name of the topic", "", min_length=1)
+    username: str | None = option("username", None, "User name; with `password` or not at all", "", min_length=1)
+    password: str | None = option(
         "password",
         None,
         "Password; `env:NAME` and `file:PATH` are read in the process that connects, and never shipped",
         "",
         repr=False,
     )
-    client_id: str | None = _option("clientId", None, "Client id; needed by `subscriptionType=durable`", "", min_length=1)
-    connect_timeout: Duration = _option("connectTimeout", 10_000, "Longest wait for a connection", "10s")
-    heartbeat: Duration = _option(
+    client_id: str | None = option("clientId", None, "Client id; needed by `subscriptionType=durable`", "", min_length=1)
+    connect_timeout: Duration = option("connectTimeout", 10_000, "Longest wait for a connection", "10s")
+    heartbeat: Duration = option(
         "heartbeat", 10_000, "Heart-beats; bounds how long an executor that vanished keeps messages", "10s"
     )
-    broker_retry_timeout: Duration = _option(
+    broker_retry_timeout: Duration = option(
         "brokerRetryTimeout",
         120_000,
         "How long a stream pauses while the broker is away before it fails; refused credentials fail at once",
         "2m",
     )
-    staging_location: str | None = _option(
+    staging_location: str | None = option(
         "stagingLocation",
         None,
         "Absolute path or URL of a store that driver and executors share; one for each query",
@@ -162,62 +117,62 @@ class SourceOptions(JmsOptions):
 
     what: ClassVar[str] = "source"
 
-    selector: str | None = _option("selector", None, "JMS selector; messages it leaves out stay on the queue", "", min_length=1)
-    subscription: str | None = _option("subscription", None, "Name of the subscription; a topic needs one", "", min_length=1)
-    subscription_type: Annotated[Literal["shared-durable", "durable"], BeforeValidator(_lower)] = _option(
+    selector: str | None = option("selector", None, "JMS selector; messages it leaves out stay on the queue", "", min_length=1)
+    subscription: str | None = option("subscription", None, "Name of the subscription; a topic needs one", "", min_length=1)
+    subscription_type: Annotated[Literal["shared-durable", "durable"], BeforeValidator(lower)] = option(
         "subscriptionType", "shared-durable", "`shared-durable`, or `durable`: one consumer at a time, so `parallelism` is 1"
     )
-    parallelism: int = _option(
+    parallelism: int = option(
         "parallelism", 2, "Most claims planned beside the lead, 1 to 1024; 1 keeps the broker's order", ge=1, le=1024
     )
-    max_messages_per_batch: Count = _option("maxMessagesPerBatch", 100_000, "Most messages of a batch, over lead and claims")
-    max_bytes_per_batch: Size = _option("maxBytesPerBatch", 256 << 20, "Most bytes of a batch; one message may exceed it", "256m")
-    lead_messages: Count = _option("leadMessages", 1000, "Size of the lead claim")
-    poll_timeout: Duration = _option(
+    max_messages_per_batch: Count = option("maxMessagesPerBatch", 100_000, "Most messages of a batch, over lead and claims")
+    max_bytes_per_batch: Size = option("maxBytesPerBatch", 256 << 20, "Most bytes of a batch; one message may exceed it", "256m")
+    lead_messages: Count = option("leadMessages", 1000, "Size of the lead claim")
+    poll_timeout: Duration = option(
         "pollTimeout", 1000, "How long an idle stream waits for a first message before it looks again", "1s"
     )
-    claim_timeout: Duration = _option("claimTimeout", 10_000, "A claim ends after this", "10s")
-    first_wait: Duration = _option("firstWait", 500, "How long a claim waits for its first message", "500ms")
-    idle_gap: Duration = _option("idleGap", 50, "A claim ends when nothing came for so long", "50ms")
-    round_messages: int = _option(
+    claim_timeout: Duration = option("claimTimeout", 10_000, "A claim ends after this", "10s")
+    first_wait: Duration = option("firstWait", 500, "How long a claim waits for its first message", "500ms")
+    idle_gap: Duration = option("idleGap", 50, "A claim ends when nothing came for so long", "50ms")
+    round_messages: int = option(
         "roundMessages", 1000, "Most unacknowledged messages of a consumer, 1 to 100000", ge=1, le=100_000
     )
-    round_bytes: Size = _option("roundBytes", 8 << 20, "Most bytes of a round; one message may exceed it", "8m")
-    dedup: Annotated[Literal["in-doubt", "window", "off"], BeforeValidator(_lower)] = _option(
+    round_bytes: Size = option("roundBytes", 8 << 20, "Most bytes of a round; one message may exceed it", "8m")
+    dedup: Annotated[Literal["in-doubt", "window", "off"], BeforeValidator(lower)] = option(
         "dedup", "in-doubt", "`in-doubt`; `window`: for brokers that may forget acknowledgements; `off`: at least once"
     )
-    dedup_window: Duration = _option("dedupWindow", 600_000, "How long `dedup=window` remembers", "10m")
-    doubt_retention: Duration = _option(
+    dedup_window: Duration = option("dedupWindow", 600_000, "How long `dedup=window` remembers", "10m")
+    doubt_retention: Duration = option(
         "doubtRetention",
         86_400_000,
         "How long ids in doubt are remembered; longer than the broker needs to notice a dead consumer",
         "24h",
     )
-    mode: Annotated[Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"], BeforeValidator(_upper)] = _option(
+    mode: Annotated[Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"], BeforeValidator(upper)] = option(
         "mode",
         "PERMISSIVE",
         "A message that cannot be decoded: a row with `error`, no row (`DROPMALFORMED`), or failure (`FAILFAST`)",
     )
-    fail_on_data_loss: bool = _option(
+    fail_on_data_loss: bool = option(
         "failOnDataLoss", True, "Fail when rows that a checkpoint asks for are deleted; else warn", "true"
     )
-    on_staging_reuse: Annotated[Literal["fail", "adopt"], BeforeValidator(_lower)] = _option(
+    on_staging_reuse: Annotated[Literal["fail", "adopt"], BeforeValidator(lower)] = option(
         "onStagingReuse", "fail", "A new checkpoint on a used staging area: `fail`, or `adopt` what is staged"
     )
-    keep_batches: int = _option("keepBatches", 0, "Sealed batches that are kept for going back by hand", ge=0, le=10_000)
-    compression: Annotated[Literal["none", "lz4", "zstd"], BeforeValidator(_lower)] = _option(
+    keep_batches: int = option("keepBatches", 0, "Sealed batches that are kept for going back by hand", ge=0, le=10_000)
+    compression: Annotated[Literal["none", "lz4", "zstd"], BeforeValidator(lower)] = option(
         "compression", "lz4", "Of staged files: `none`, `lz4`, `zstd`"
     )
-    read_mode: Annotated[Literal["browse", "consume"], BeforeValidator(_lower)] = _option(
+    read_mode: Annotated[Literal["browse", "consume"], BeforeValidator(lower)] = option(
         "readMode", "browse", "`spark.read` only: `browse` leaves the messages on the queue, `consume` takes them"
     )
-    max_messages: Count | None = _option("maxMessages", None, "`spark.read` only: most messages", "")
-    load_id: str | None = _option(
+    max_messages: Count | None = option("maxMessages", None, "`spark.read` only: most messages", "")
+    load_id: str | None = option(
         "loadId",
         None,
         "Name of a load with `readMode=consume`; the same again gives the same rows, until released",
         "",
-        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        pattern=NAME,
     )
 
     def check(self) -> None:
@@ -260,19 +215,77 @@ class SinkOptions(JmsOptions):
 
     what: ClassVar[str] = "sink"
 
-    transaction_messages: int = _option(
+    delivery: Annotated[Literal["at-least-once", "exactly-once"], BeforeValidator(lower)] = option(
+        "delivery",
+        "at-least-once",
+        "`at-least-once`, or `exactly-once`: tasks stage, one process sends; needs real transactions and `stagingLocation` "
+        "(a stream's default is `jms-sink` in its `checkpointLocation`)",
+    )
+    sink_id: str | None = option(
+        "sinkId",
+        None,
+        "Names the sink in the ledger and in duplicate ids; default: the query's own id, or `jobId`. Never another sink's",
+        "",
+        pattern=NAME,
+    )
+    ledger_queue: str | None = option(
+        "ledgerQueue",
+        None,
+        "Queue of the token of `exactly-once`, for it alone: nothing may expire there; default: `jmsapi.ledger.<sinkId>`",
+        "",
+        min_length=1,
+    )
+    job_id: str | None = option(
+        "jobId",
+        None,
+        "`write` only: names a job; run again under the same name, it continues and does not repeat (`exactly-once`)",
+        "",
+        pattern=NAME,
+    )
+    duplicate_id_property: str | None = option(
+        "duplicateIdProperty",
+        None,
+        "Property for a broker that drops duplicates, such as Artemis' `_AMQ_DUPL_ID`: from the column `duplicate_id`, else from "
+        "sink, batch, partition and row",
+        "",
+        pattern=r"^[A-Za-z_$][A-Za-z0-9_$]*$",
+    )
+    transaction_messages: int = option(
         "transactionMessages",
         1000,
         "Messages of a JMS transaction, 1 to 100000; a broker without them confirms each message",
         ge=1,
         le=100_000,
     )
-    delivery_mode: Annotated[Literal["persistent", "non-persistent"], BeforeValidator(_lower)] = _option(
+    delivery_mode: Annotated[Literal["persistent", "non-persistent"], BeforeValidator(lower)] = option(
         "deliveryMode", "persistent", "`persistent` or `non-persistent`; a column `delivery_mode` wins"
     )
-    priority: int = _option("priority", 4, "0 to 9; a column `priority` wins", ge=0, le=9)
-    time_to_live: Duration = _option("timeToLive", 0, "Life of a message, 0 for ever; a column `time_to_live` (ms) wins", "0ms")
-    delivery_delay: Duration = _option("deliveryDelay", 0, "Delay of delivery; a column `delivery_delay` (ms) wins", "0ms")
+    priority: int = option("priority", 4, "0 to 9; a column `priority` wins", ge=0, le=9)
+    time_to_live: Duration = option("timeToLive", 0, "Life of a message, 0 for ever; a column `time_to_live` (ms) wins", "0ms")
+    delivery_delay: Duration = option("deliveryDelay", 0, "Delay of delivery; a column `delivery_delay` (ms) wins", "0ms")
+
+    @property
+    def once(self) -> bool:
+        """Tell whether each row is sent once."""
+        return self.delivery == "exactly-once"
+
+    def check(self) -> None:
+        """Check the options of a sink; raises JMSException."""
+        super().check()
+        if self.ledger_queue is not None and not self.once:
+            raise _bad(self, "ledgerQueue is for delivery=exactly-once")
+        if self.once and self.staging_location is None:
+            raise _bad(self, "stagingLocation is missing: delivery=exactly-once stages rows before it sends them")
+
+    def check_stream(self) -> None:
+        """Check what only a stream needs; raises JMSException."""
+        if self.job_id is not None:
+            raise _bad(self, "jobId is for write; a stream goes on by its checkpoint")
+
+    def check_job(self) -> None:
+        """Check what only ``write`` needs; raises JMSException."""
+        if self.once and self.job_id is None:
+            raise _bad(self, "delivery=exactly-once needs jobId: what a job has sent when it crashes is known by that name")
 
 
 def read_options(kind: type[T], given: Mapping[str, str]) -> T:
@@ -289,13 +302,13 @@ def read_options(kind: type[T], given: Mapping[str, str]) -> T:
     values: dict[str, object] = {}
     extra: dict[str, str] = {}
     for name, value in given.items():
-        lower = name.lower()
-        if lower.startswith(("tls.", "provider.")):
-            extra["tls_" + lower[4:] if lower.startswith("tls.") else lower[9:]] = value
-        elif lower in names:
-            values[names[lower]] = value
-        elif lower not in _OF_SPARK:
-            near = difflib.get_close_matches(lower, names, n=1)
+        key = name.lower()
+        if key.startswith(("tls.", "provider.")):
+            extra["tls_" + key[4:] if key.startswith("tls.") else key[9:]] = value
+        elif key in names:
+            values[names[key]] = value
+        elif key not in _OF_SPARK:
+            near = difflib.get_close_matches(key, names, n=1)
             hint = f"; did you mean {names[near[0]]}?" if near else f"; there are {', '.join(names.values())}, tls.*, provider.*"
             raise JMSException(f"the jms {kind.what} knows no option {name!r}{hint}", "unknown-option")
     problems: list[str] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -51,6 +53,11 @@ def _types() -> Mapping[str, str]:
     return {name: kind for name, _, kind in columns}
 
 
+def _path(location: str) -> str:
+    """Return a location of Hadoop's, ``file:/place``, as a path; others as they are."""
+    return location.removeprefix("file:").rstrip("/") if re.match("file:/(?!/)", location) else location.rstrip("/")
+
+
 class JmsDataSource(DataSource):
     """``format("jms")``: made by Spark, in processes of its own.
 
@@ -91,11 +98,19 @@ class JmsDataSource(DataSource):
         """Return the writer of a batch."""
         if overwrite:
             raise JMSException('a queue cannot be overwritten; use .mode("append")', "unsupported") from None
-        return JmsWriter(read_options(SinkOptions, self._options), schema.names)
+        options = read_options(SinkOptions, self._options)
+        options.check_job()
+        return JmsWriter(options, schema.names, options.job_id or uuid.uuid4().hex)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JmsStreamWriter:
         """Return the writer of a stream."""
-        return JmsStreamWriter(read_options(SinkOptions, self._options), schema.names)
+        given = {name.lower(): value for name, value in self._options.items()}
+        checkpoint = given.get("checkpointlocation")
+        if checkpoint is not None and given.get("delivery", "").strip().lower() == "exactly-once":
+            given.setdefault("staginglocation", f"{_path(checkpoint)}/jms-sink")
+        options = read_options(SinkOptions, given)
+        options.check_stream()
+        return JmsStreamWriter(options, schema.names)
 
     def _source(self) -> SourceOptions:
         parallelism = str(min(1024, max(1, self.default_parallelism)))

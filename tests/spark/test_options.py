@@ -50,6 +50,11 @@ BAD_SOURCE = {
     "loadId": "../escape",
 }
 BAD_SINK = {
+    "delivery": "at-most-once",
+    "sinkId": "a/b",
+    "ledgerQueue": "without-exactly-once",
+    "jobId": "../escape",
+    "duplicateIdProperty": "no-identifier",
     "transactionMessages": "0",
     "deliveryMode": "fast",
     "priority": "10",
@@ -77,8 +82,24 @@ def test_a_bad_value_of_the_source_is_refused_by_name(name: str, value: str) -> 
 
 
 @pytest.mark.parametrize(("name", "value"), (BAD_BOTH | BAD_SINK).items())
-def test_a_bad_value_of_the_sink_is_refused(name: str, value: str) -> None:
-    assert refusal(SinkOptions, {**BASE, name: value})
+def test_a_bad_value_of_the_sink_is_refused_by_name(name: str, value: str) -> None:
+    text = refusal(SinkOptions, {**BASE, name.lower(): value})
+    assert name in text or name in ("url", "stagingLocation")
+
+
+def test_exactly_once_needs_a_place_to_stage_and_a_job_a_name() -> None:
+    once = {**BASE, "delivery": "EXACTLY-ONCE"}
+    assert "stagingLocation is missing" in refusal(SinkOptions, once)
+    assert "ledgerQueue is for delivery=exactly-once" in refusal(SinkOptions, {**BASE, "ledgerQueue": "l"})
+    options = read_options(SinkOptions, {**once, "stagingLocation": "/x"})
+    assert options.once
+    options.check_stream()
+    with pytest.raises(JMSException, match="needs jobId"):
+        options.check_job()
+    named = read_options(SinkOptions, {**BASE, "jobId": "monday"})
+    named.check_job()
+    with pytest.raises(JMSException, match="jobId is for write"):
+        named.check_stream()
 
 
 def test_no_option_is_without_a_bad_value_here() -> None:
