@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar, cast
 
 from jmsapi.spi import (
     DONE,
@@ -33,6 +33,7 @@ from jmsapi_amqp.connection import Connection
 from jmsapi_amqp.draining import drained
 from jmsapi_amqp.errors import Redirected
 from jmsapi_amqp.links import AmqpTag, ReceiverLink, SenderLink, WireSession
+from jmsapi_amqp.process import GIVEN_BACK
 from jmsapi_amqp.transactions import Coordinator, TxHandle
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = ["AmqpProvider"]
 T = TypeVar("T")
 _LOG: Final = logging.getLogger("jmsapi.amqp")
 _REDIRECTS: Final = 3
+_ASK_AGAIN_S: Final = 0.05
 """How often in a row a broker may name another one."""
 
 
@@ -136,6 +138,9 @@ class AmqpProvider:
             if isinstance(error, Redirected) and left and self._closed is None:
                 _LOG.info("%s: sent on to %s:%s", connection.name, error.host, error.port or "-")
                 self._connect(connection.at(error.host, error.port, error.hostname), future, left - 1)
+            elif self._held_by_us(error):
+                # Our own last connection with this id is closed, and the broker has not got round to freeing it.
+                self._clock.call_later(_ASK_AGAIN_S, lambda: self._again(connection, future, error, left))
             elif error is not None:
                 future.set_exception(error)
             else:
@@ -143,6 +148,21 @@ class AmqpProvider:
 
         opened.add_done_callback(done)
         connection.start(opened)
+
+    def _held_by_us(self, error: BaseException | None) -> TypeGuard[ProviderError]:
+        refused = isinstance(error, ProviderError) and error.kind is ErrorKind.CLIENT_ID
+        return refused and self._closed is None and GIVEN_BACK.lately(self._id)
+
+    def _again(self, connection: Connection, future: Future[Capabilities], refused: ProviderError, left: int) -> None:
+        if self._closed is not None:
+            future.set_exception(refused)
+        else:
+            self._connect(connection.anew(), future, left)
+
+    @property
+    def _id(self) -> tuple[object, ...]:
+        options = self._options
+        return (options.host, options.port, options.client_id)
 
     def close(self) -> Future[None]:
         """Write out what was sent, close in order, end the I/O thread."""
@@ -153,6 +173,8 @@ class AmqpProvider:
             return self._closed
         future: Future[None] = Future()
         self._closed = future
+        if self._options.client_id is not None:
+            future.add_done_callback(lambda _: GIVEN_BACK.note(self._id))
         self._connection.submit(self._connection.close, future)
         return future
 

@@ -104,6 +104,10 @@ class Connection:
         self._open_future: Future[Capabilities] | None = None
         self._dispatch = Dispatch(self)
 
+    def anew(self) -> Connection:
+        """Return an unopened connection like this one."""
+        return Connection(self.options, self.clock, self.events, container=self.container, hostname=self.hostname)
+
     def at(self, host: str, port: int | None, hostname: str | None) -> Connection:
         """Return an unopened connection like this one to another place."""
         options = self.options.model_copy(update={"host": host, "port": port or self.options.port})

@@ -15,7 +15,7 @@ from typing import Final
 
 from jmsapi.spi import Address
 
-__all__ = ["DURABLE", "SHARED", "TEMPORARIES", "DurableKinds", "SharedTerms", "Temporaries"]
+__all__ = ["DURABLE", "GIVEN_BACK", "SHARED", "TEMPORARIES", "DurableKinds", "GivenBack", "SharedTerms", "Temporaries"]
 
 
 class Temporaries:
@@ -51,6 +51,7 @@ TEMPORARIES: Final = Temporaries()
 
 
 _REMEMBERED_S: Final = 10.0
+_STILL_HELD_S: Final = 3.0
 
 
 @dataclass(slots=True)
@@ -105,6 +106,31 @@ class SharedTerms:
 
 SHARED: Final = SharedTerms()
 """Those of this process, by broker, client id, name and durability."""
+
+
+class GivenBack:
+    """Client ids of connections that were closed in order. Artemis frees one only a moment after it has said so. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at: dict[tuple[object, ...], float] = {}
+
+    def note(self, key: tuple[object, ...]) -> None:
+        """Note that a connection with this id has just been closed."""
+        now = time.monotonic()
+        with self._lock:
+            self._at = {one: at for one, at in self._at.items() if now - at < _REMEMBERED_S}
+            self._at[key] = now
+
+    def lately(self, key: tuple[object, ...]) -> bool:
+        """Whether one was closed so lately that a broker with much to do may still hold its id."""
+        with self._lock:
+            at = self._at.get(key)
+        return at is not None and time.monotonic() - at < _STILL_HELD_S
+
+
+GIVEN_BACK: Final = GivenBack()
+"""Those of this process, by broker and id."""
 
 
 class DurableKinds:

@@ -1,4 +1,4 @@
-"""A broker that sends its clients on to another one."""
+"""A broker that sends its clients on to another one, or refuses them at first."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ import pytest
 from proton import Collector, Condition, Connection, Event, Transport, symbol, uint
 
 from jmsapi.spi import Address, ErrorKind, ProviderError
+from jmsapi_amqp.process import GIVEN_BACK
 from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
 
 
 class Elsewhere:
-    """A peer that takes every login and then names another place."""
+    """A peer that takes every login and then names another place; or, for the first so many, says that their id is taken."""
 
-    def __init__(self, info: Callable[[], dict[Any, Any] | None]) -> None:
+    def __init__(self, info: Callable[[], dict[Any, Any] | None], refused: int = 0) -> None:
+        self._refused = refused
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
         self._info = info
@@ -50,7 +52,11 @@ class Elsewhere:
                 if event.type == Event.CONNECTION_REMOTE_OPEN:
                     self.hostnames.append(connection.remote_hostname or "")
                     connection.properties = {symbol("amqp:connection-establishment-failed"): True}
-                    connection.condition = Condition("amqp:connection:redirect", "not here", self._info())
+                    if len(self.hostnames) <= self._refused:
+                        taken = {symbol("invalid-field"): symbol("container-id")}
+                        connection.condition = Condition("amqp:invalid-field", "", taken)
+                    else:
+                        connection.condition = Condition("amqp:connection:redirect", "not here", self._info())
                     connection.open()
                     connection.close()
                 collector.pop()
@@ -77,8 +83,8 @@ def elsewhere() -> Iterator[Callable[..., Elsewhere]]:
     """Give a function that starts such a peer."""
     peers: list[Elsewhere] = []
 
-    def start(info: Callable[[], dict[Any, Any] | None]) -> Elsewhere:
-        peers.append(Elsewhere(info))
+    def start(info: Callable[[], dict[Any, Any] | None], refused: int = 0) -> Elsewhere:
+        peers.append(Elsewhere(info, refused))
         return peers[-1]
 
     yield start
@@ -112,3 +118,26 @@ def test_one_that_does_not_say_where_is_a_plain_refusal(dial: Dial, elsewhere: C
     with pytest.raises(ProviderError, match="not here"):
         dial(f"amqp://127.0.0.1:{peer.port}")
     assert len(peer.hostnames) == 1
+
+
+@pytest.mark.parametrize(("ours", "asked"), [(True, 3), (False, 1)])
+def test_a_client_id_that_the_broker_still_holds_for_us_is_asked_for_again_but_that_of_another_is_refused_at_once(
+    dial: Dial, elsewhere: Callable[..., Elsewhere], ours: bool, asked: int
+) -> None:
+    peer = elsewhere(lambda: None, refused=2)
+    client_id = f"still-held-{ours}"
+    if ours:
+        GIVEN_BACK.note(("127.0.0.1", peer.port, client_id))
+    with pytest.raises(ProviderError) as caught:
+        dial(f"amqp://127.0.0.1:{peer.port}", client_id=client_id)
+    assert caught.value.kind is (ErrorKind.CONNECTION if ours else ErrorKind.CLIENT_ID)
+    assert len(peer.hostnames) == asked
+
+
+def test_a_connection_that_is_closed_in_order_gives_its_client_id_back(artemis: Broker, dial: Dial) -> None:
+    parts = urlsplit(artemis.url("amqp"))
+    key = (parts.hostname, parts.port, "given-back")
+    line = dial(artemis.url("amqp"), user=artemis.user, password=artemis.password, client_id="given-back")
+    assert not GIVEN_BACK.lately(key)
+    line.provider.close().result(10)
+    assert GIVEN_BACK.lately(key)
