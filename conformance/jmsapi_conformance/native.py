@@ -42,7 +42,12 @@ def send_native(url: str, broker: str, queue: str, body: Body, content_type: str
 
 # ---- STOMP 1.2
 
-_STOMP_QUEUES: Final = {"artemis": "{}\ndestination-type:ANYCAST", "classic": "/queue/{}", "rabbitmq": "/amq/queue/{}"}
+_STOMP_QUEUES: Final = {
+    "artemis": "{}\ndestination-type:ANYCAST",
+    "classic": "/queue/{}",
+    "loopback": "/queue/{}",
+    "rabbitmq": "/amq/queue/{}",
+}
 
 
 def _send_stomp(

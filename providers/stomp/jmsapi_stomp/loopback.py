@@ -25,7 +25,9 @@ from jmsapi.spi import (
     ConsumerSpec,
     DestinationKind,
     Envelope,
+    ErrorKind,
     MessageKind,
+    ProviderError,
     none,
 )
 from jmsapi_stomp.dialect import Dialect, group_of, number
@@ -77,6 +79,11 @@ class Loopback(Dialect):
             unsettled_window=None,
             max_message=self.max_frame,
         )
+
+    def check(self, address: Address) -> None:
+        """Refuse what no header can hold; the in-process broker takes any name."""
+        if "\0" in address.name or not address.name:
+            raise ProviderError(ErrorKind.DESTINATION, f"{address.name!r} is no name for a destination")
 
     def destination(self, address: Address) -> str:
         """Return the name with its prefix."""

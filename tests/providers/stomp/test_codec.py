@@ -20,13 +20,14 @@ from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.codec import StompEnvelope, encode
 from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.frames import Frame, FrameCutter
+from jmsapi_stomp.loopback import Loopback
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.rabbitmq import RabbitMQ
 
 NOW = 1_700_000_000_000
 QUEUE = Address(DestinationKind.QUEUE, "orders")
 TOPIC = Address(DestinationKind.TOPIC, "news")
-KINDS: list[type[Dialect]] = [Artemis, Classic, RabbitMQ]
+KINDS: list[type[Dialect]] = [Artemis, Classic, Loopback, RabbitMQ]
 # A machine that does other things as well is no fault of the codec.
 steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

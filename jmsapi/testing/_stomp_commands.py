@@ -1,0 +1,390 @@
+"""What the frames of one client of the loopback server ask of the broker, and what the broker tells the client.
+
+Frames become calls at the provider seam, events there become frames. Nothing of JMS is decided here: what may not be, the
+broker refuses. All on the server's I/O thread, but the events, which come from whichever thread causes them and only queue
+what is to be written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Final, TypeVar
+
+from jmsapi.spi import (
+    DONE,
+    Address,
+    Clock,
+    ConsumerSpec,
+    Delivery,
+    ErrorKind,
+    Handle,
+    Outcome,
+    Provider,
+    ProviderError,
+    SendResult,
+)
+from jmsapi.testing._stomp_messages import SentEnvelope, end_frame, message_frame, naming_frame
+from jmsapi.testing._stomp_reading import broken, error_frame, number_of, receipt_frame, required
+from jmsapi.testing._stomp_subscriptions import ENDLESS, AckMode, Subscription, Transaction
+from jmsapi.testing._stomp_wire import Wire
+from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.loop import IoLoop
+from jmsapi_stomp.loopback import Loopback
+
+__all__ = ["WAIT_S", "Commands", "Setting"]
+
+T = TypeVar("T")
+_LOG: Final = logging.getLogger("jmsapi.testing")
+_RECEIPT: Final = b"\nreceipt:"
+_TRANSACTION: Final = b"\ntransaction:"
+_ID: Final = b"\nid:"
+_NEW: Final = {"/temp-queue/": False, "/temp-topic/": True}
+_MODES: Final[dict[str, AckMode]] = {"auto": "auto", "client": "client", "client-individual": "client-individual"}
+_OUTCOMES: Final = {one.value: one for one in Outcome}
+WAIT_S: Final = 30.0
+"""Longest wait for an answer of the broker without which a client cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all clients of a server share.
+
+    Attributes:
+        make: Makes an unopened provider connection for a client id.
+        clock: The broker's.
+        dialect: How the wire is read and written.
+        login: The user name and password that clients must give, or None.
+        word: Begins the ids of messages whose clients give none.
+    """
+
+    make: Callable[[str | None], Provider]
+    clock: Clock
+    dialect: Loopback
+    login: tuple[str, str] | None
+    word: str
+
+
+class Commands:
+    """A client's part of the broker.
+
+    Args:
+        loop: The server's.
+        setting: What it shares with other clients.
+        number: Of the client, from 1.
+    """
+
+    def __init__(self, loop: IoLoop, setting: Setting, number: int) -> None:
+        self.wire: Wire
+        self.loop = loop
+        self.setting = setting
+        self.number = number
+        self._provider: Provider | None = None
+        self._session: Handle
+        self._producer: Handle
+        self._subscriptions: dict[bytes, Subscription] = {}
+        self._by_handle: dict[Handle, Subscription] = {}
+        self._holders: dict[int, Subscription] = {}
+        """By the number of a delivery."""
+        self._namings: set[bytes] = set()
+        """Subscriptions that only told the name of a temporary destination."""
+        self._transactions: dict[bytes, Transaction] = {}
+        self._numbers = count(1)
+        self._messages = count(1)
+        self.commands: Final[dict[bytes, Callable[[Frame], None]]] = {
+            b"SEND": self._send,
+            b"SUBSCRIBE": self._subscribe,
+            b"UNSUBSCRIBE": self._unsubscribe,
+            b"ACK": partial(self._settle, Outcome.ACCEPTED),
+            b"NACK": partial(self._settle, None),
+            b"BEGIN": self._begin,
+            b"COMMIT": partial(self._end, True),
+            b"ABORT": partial(self._end, False),
+        }
+
+    def fail(self, cause: ProviderError, receipt: bytes | None = None) -> None:
+        """Tell the client that the connection ends, and why."""
+        raise NotImplementedError
+
+    def join(self, provider: Provider) -> None:
+        """Take part in the broker through an open provider connection."""
+        self._session = provider.open_session(transacted=False).result(WAIT_S)
+        self._producer = provider.open_producer(self._session, None).result(WAIT_S)
+        self._provider = provider
+
+    @property
+    def joined(self) -> bool:
+        """Whether the client has been let in and has not left."""
+        return self._provider is not None
+
+    def leave(self, *, orderly: bool = False) -> Future[None]:
+        """Leave the broker. Who goes without a word may have seen what it holds: that counts as a failure."""
+        provider, self._provider = self._provider, None
+        if provider is None:
+            return DONE
+        for transaction in self._transactions.values():
+            provider.end(transaction.handle, commit=False)
+            transaction.undo()
+        for subscription in self._subscriptions.values():
+            subscription.closed = True
+            if subscription.held and not orderly:
+                provider.settle(list(subscription.held.values()), Outcome.FAILED)
+        self._subscriptions.clear()
+        self._by_handle.clear()
+        self._holders.clear()
+        self._transactions.clear()
+        return provider.close()
+
+    # sending
+
+    def _send(self, frame: Frame) -> None:
+        setting = self.setting
+        address = self._address(frame)
+        name = f"{setting.word}-{self.number}-{next(self._messages)}"
+        envelope = SentEnvelope(frame, address, setting.dialect, setting.clock.now_ms(), name)
+        transaction = self._transaction(frame)
+        self._open.send(self._producer, envelope, None if transaction is None else transaction.handle, frame.raw(_RECEIPT))
+
+    def on_sent(self, results: Sequence[SendResult]) -> None:
+        """Confirm what the broker took. Any thread."""
+        for token, cause in results:
+            receipt = token if isinstance(token, bytes) else None
+            if cause is None:
+                if receipt is not None:
+                    self.wire.put(receipt_frame(receipt))
+                continue
+            refused = cause if isinstance(cause, ProviderError) else broken(f"a fault of the server: {cause!r}")
+            if receipt is None:
+                self.loop.post(self.fail, refused)
+            else:
+                self.wire.put(error_frame(refused, receipt))
+
+    # subscriptions
+
+    def _subscribe(self, frame: Frame) -> None:
+        name = required(frame, _ID)
+        headers = frame.headers
+        if headers.get("widen") == "true":
+            self._widen(name, headers.get("window"))
+            self.confirm(frame)
+            return
+        if name in self._subscriptions or name in self._namings:
+            raise ProviderError(ErrorKind.IN_USE, "a subscription of this connection has this id")
+        destination = headers.get("destination", "")
+        if destination in _NEW:
+            address = _answer(self._open.create_temporary(self._session, topic=_NEW[destination]))
+            self._namings.add(name)
+            self.wire.put(naming_frame(name, self.setting.dialect.destination(address)))
+            self.confirm(frame)
+            return
+        mode = _MODES.get(headers.get("ack", "auto"))
+        if mode is None:
+            raise broken("ack is auto, client or client-individual")
+        window = number_of(headers.get("window"), "window")
+        spec = ConsumerSpec(
+            self._address(frame),
+            headers.get("selector") or None,
+            headers.get("no-local") == "true",
+            headers.get("subscription"),
+            headers.get("durable") == "true",
+            headers.get("shared") == "true",
+            headers.get("browser") == "true",
+            window or ENDLESS,
+        )
+        handle = _answer(self._open.open_consumer(self._session, spec))
+        endless = spec.browse or window is None
+        subscription = Subscription(name, destination, handle, mode, browse=spec.browse, endless=endless)
+        self._subscriptions[name] = subscription
+        self._by_handle[handle] = subscription
+        self.confirm(frame)
+        self._open.credit(handle, ENDLESS if endless else window or 1)
+        if spec.browse:
+            shown = self._open.drain(handle)
+            shown.add_done_callback(lambda _: self.wire.put((subscription, None)))
+
+    def _widen(self, name: bytes, window: str | None) -> None:
+        subscription = self._subscriptions.get(name)
+        if subscription is None:
+            raise ProviderError(ErrorKind.CLOSED, "no subscription of this connection has this id")
+        more = number_of(window, "window")
+        if more and not subscription.endless:
+            self._open.credit(subscription.handle, more)
+
+    def _unsubscribe(self, frame: Frame) -> None:
+        headers = frame.headers
+        what: Address | str | None = headers.get("remove-subscription")
+        if what is None and "remove-destination" in headers:
+            what = self.setting.dialect.read_address(headers["remove-destination"])
+        if what is not None:
+            self.confirm(frame, self._open.remove(self._session, what))
+            return
+        name = required(frame, _ID)
+        if name in self._namings:
+            self._namings.remove(name)
+            self.confirm(frame)
+            return
+        subscription = self._subscriptions.pop(name, None)
+        if subscription is None:
+            raise ProviderError(ErrorKind.SUBSCRIPTION, "no subscription of this connection has this id")
+        subscription.closed = True
+        del self._by_handle[subscription.handle]
+        for number in subscription.held:
+            del self._holders[number]
+        self.confirm(frame, self._open.release(subscription.handle))
+
+    # deliveries
+
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        """Queue deliveries; they become frames when the socket has room. Any thread."""
+        subscription = self._by_handle.get(consumer)
+        if subscription is not None:
+            self.wire.put(*[(subscription, delivery) for delivery in deliveries])
+
+    def encode(self, subscription: object, delivery: Delivery | None) -> bytes:
+        """Return the frame of a delivery; nothing when its subscription has ended, whose messages have gone back."""
+        provider = self._provider
+        if not isinstance(subscription, Subscription) or subscription.closed or provider is None:
+            return b""
+        if delivery is None:
+            return end_frame(subscription.name, subscription.destination)
+        number = next(self._numbers)
+        ack = None if subscription.automatic else b"%d" % number
+        try:
+            frame = message_frame(subscription.name, ack, delivery, self.setting.dialect, number)
+        except (ProviderError, UnicodeError) as cause:
+            _LOG.warning("a message goes to the dead letter queue, for STOMP cannot carry it: %s", cause)
+            if not subscription.browse:
+                provider.settle([delivery.tag], Outcome.REJECTED)
+            self._free(subscription, 1)
+            return b""
+        if not subscription.automatic:
+            subscription.held[number] = delivery.tag
+            self._holders[number] = subscription
+        elif not subscription.browse:
+            provider.settle([delivery.tag], Outcome.ACCEPTED)
+            self._free(subscription, 1)
+        return frame
+
+    def _free(self, subscription: Subscription, places: int) -> None:
+        if not subscription.endless and not subscription.closed:
+            self._open.credit(subscription.handle, places)
+
+    def _settle(self, outcome: Outcome | None, frame: Frame) -> None:
+        raw = required(frame, _ID)
+        number = int(raw) if raw.isdigit() and len(raw) < 20 else 0
+        subscription = self._holders.get(number)
+        if subscription is None or number not in subscription.held:
+            if frame.raw(_RECEIPT) is not None:
+                raise ProviderError(ErrorKind.CLOSED, "the message is settled already, or has gone back")
+            # An ACK may cross the end of its subscription: the message has gone back, so it comes again.
+            _LOG.debug("client %d settles a message that it does not hold", self.number)
+            return
+        transaction = self._transaction(frame)
+        failures = 1
+        if outcome is None:
+            outcome = _OUTCOMES.get(frame.headers.get("outcome", "failed"))
+            failures = number_of(frame.headers.get("failures"), "failures") or 1
+        if outcome is None or (transaction is not None and outcome is not Outcome.ACCEPTED):
+            raise ProviderError(ErrorKind.UNSUPPORTED, "this outcome is none, or not in a transaction")
+        tags = subscription.take(number)
+        named = list(tags.values())
+        if transaction is not None:
+            transaction.accept(subscription, tags)
+            self.confirm(frame, self._open.settle(named, outcome, transaction.handle))
+            return
+        for one in tags:
+            del self._holders[one]
+        counts = [failures] * len(named) if outcome is Outcome.FAILED else []
+        self.confirm(frame, self._open.settle(named, outcome, None, counts))
+        self._free(subscription, len(named))
+
+    # transactions
+
+    def _begin(self, frame: Frame) -> None:
+        name = required(frame, _TRANSACTION)
+        if name in self._transactions:
+            raise ProviderError(ErrorKind.IN_USE, "a transaction of this connection has this name")
+        session = _answer(self._open.open_session(transacted=True))
+        self._transactions[name] = Transaction(session, _answer(self._open.begin(session)))
+        self.confirm(frame)
+
+    def _end(self, commit: bool, frame: Frame) -> None:
+        transaction = self._transaction(frame)
+        if transaction is None:
+            raise broken("a transaction is missing")
+        del self._transactions[required(frame, _TRANSACTION)]
+        done = self._open.end(transaction.handle, commit=commit)
+        self._after(done, lambda: self._ended(transaction, commit and done.exception() is None))
+        self.confirm(frame, done)
+
+    def _ended(self, transaction: Transaction, committed: bool) -> None:
+        if not committed:
+            transaction.undo()
+        for subscription, tags in transaction.accepted:
+            if committed or subscription.closed:
+                for number in tags:
+                    self._holders.pop(number, None)
+            if committed:
+                self._free(subscription, len(tags))
+        self._open.release(transaction.session)
+
+    def _transaction(self, frame: Frame) -> Transaction | None:
+        name = frame.raw(_TRANSACTION)
+        if name is None:
+            return None
+        transaction = self._transactions.get(name)
+        if transaction is None:
+            raise ProviderError(ErrorKind.CLOSED, "no transaction of this connection has this name")
+        return transaction
+
+    # what frames say
+
+    @property
+    def _open(self) -> Provider:
+        if self._provider is None:
+            raise ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True)
+        return self._provider
+
+    def _address(self, frame: Frame) -> Address:
+        text = frame.find(b"\ndestination:")
+        address = None if text is None else self.setting.dialect.read_address(text)
+        if address is None or not address.name:
+            raise ProviderError(ErrorKind.DESTINATION, "a destination is missing")
+        return address
+
+    # answers
+
+    def _after(self, done: Future[None], call: Callable[[], None]) -> None:
+        """Go on when the broker has answered, unless the client has left meanwhile."""
+        if done.done():
+            call()
+        else:
+            done.add_done_callback(lambda _: self.loop.post(lambda: call() if self.joined else None))
+
+    def confirm(self, frame: Frame, done: Future[None] = DONE) -> None:
+        """Answer a frame that wants an answer, when what it asked for is done."""
+        receipt = frame.raw(_RECEIPT)
+        if done.done():
+            self._confirmed(receipt, done)
+        else:
+            done.add_done_callback(lambda _: self.loop.post(self._confirmed, receipt, done))
+
+    def _confirmed(self, receipt: bytes | None, done: Future[None]) -> None:
+        cause = done.exception()
+        if cause is None:
+            if receipt is not None:
+                self.wire.put(receipt_frame(receipt))
+            return
+        refused = cause if isinstance(cause, ProviderError) else broken(f"a fault of the server: {cause!r}")
+        if receipt is None:
+            self.fail(refused)
+        else:
+            self.wire.put(error_frame(refused, receipt))
+
+
+def _answer(future: Future[T]) -> T:
+    return future.result(WAIT_S)

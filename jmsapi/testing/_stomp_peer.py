@@ -1,0 +1,143 @@
+"""One client of the loopback server: its greeting, its heart-beats, its faults and its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from jmsapi.spi import Handle, ProviderError
+from jmsapi.testing._stomp_commands import WAIT_S, Commands, Setting
+from jmsapi.testing._stomp_reading import broken, check_escapes, error_frame, read_greeting, shown
+from jmsapi.testing._stomp_wire import Wire
+from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.loop import IoLoop
+
+__all__ = ["Peer"]
+
+_LOG: Final = logging.getLogger("jmsapi.testing")
+_RECEIPT: Final = b"\nreceipt:"
+_GREETING_S: Final = 30.0
+_BEAT_MS: Final = 100
+
+
+class Peer(Commands):
+    """A client.
+
+    Args:
+        loop: The server's.
+        setting: What it shares with other clients.
+        number: Of the client, from 1.
+        gone: Told once that it has gone.
+    """
+
+    def __init__(self, loop: IoLoop, setting: Setting, number: int, gone: Callable[[Peer], object]) -> None:
+        super().__init__(loop, setting, number)
+        self._gone = gone
+        self._over = False
+
+    def start(self, wire: Wire) -> None:
+        """Begin to listen; who says nothing for half a minute is let go."""
+        self.wire = wire
+        self.loop.later(_GREETING_S, lambda: None if self.joined else self.wire.end())
+
+    def on_frames(self, frames: list[Frame]) -> None:
+        """Obey the frames that one read brought, in order."""
+        for frame in frames:
+            if self._over:
+                return
+            try:
+                self._obey(frame)
+            except ProviderError as cause:
+                self._refuse(frame, cause)
+            except Exception as fault:  # a fault of ours ends one client, not the server
+                _LOG.exception("a fault of the loopback server ends the connection of client %d", self.number)
+                self.fail(broken(f"a fault of the server: {fault!r}"))
+
+    def _obey(self, frame: Frame) -> None:
+        if not self.joined:
+            self._greet(frame)
+            return
+        check_escapes(frame)
+        if frame.command == b"DISCONNECT":
+            self._over = True
+            self.confirm(frame, self.leave(orderly=True))
+            self.wire.finish()
+            return
+        command = self.commands.get(frame.command)
+        if command is None:
+            raise broken(f"{shown(frame.command)} is no command")
+        command(frame)
+
+    def _greet(self, frame: Frame) -> None:
+        greeting = read_greeting(frame, self.setting.login)
+        provider = self.setting.make(greeting.client_id)
+        try:
+            provider.open(self).result(WAIT_S)
+        except ProviderError as cause:
+            raise ProviderError(cause.kind, cause.message, fatal=True) from cause
+        self.join(provider)
+        server = f"jmsapi-loopback/{self.setting.dialect.version}"
+        lines = f"version:1.2\nserver:{server}\nsession:{self.number}\nheart-beat:{_BEAT_MS},{_BEAT_MS}\n"
+        self.wire.put(f"CONNECTED\n{lines}\n\0".encode())
+        if greeting.sends_ms:
+            self._listen(max(greeting.sends_ms, _BEAT_MS) / 1000)
+        if greeting.wants_ms:
+            self._beat(max(greeting.wants_ms, _BEAT_MS) / 1000, -1)
+
+    def _refuse(self, frame: Frame, cause: ProviderError) -> None:
+        receipt = frame.raw(_RECEIPT)
+        if receipt is None or cause.fatal:
+            self.fail(cause, receipt)
+        else:
+            self.wire.put(error_frame(cause, receipt))
+
+    def fail(self, cause: ProviderError, receipt: bytes | None = None) -> None:
+        """Tell the client that the connection ends, and why."""
+        if not self._over:
+            self._over = True
+            self.leave()
+            self.wire.put(error_frame(cause, receipt))
+            self.wire.finish()
+
+    def on_broken(self, cause: ProviderError) -> None:
+        """Tell a client that what it sent is no STOMP, and end."""
+        self.fail(cause)
+
+    def on_gone(self) -> None:
+        """Give back what a client held that has gone."""
+        self._over = True
+        self.leave()
+        self._gone(self)
+
+    def _beat(self, interval: float, written: int) -> None:
+        """Write a line feed when nothing else was written for half the interval."""
+        if self._over:
+            return
+        if written == self.wire.written:
+            self.wire.put(b"\n")
+        written = self.wire.written
+        self.loop.later(interval / 2, lambda: self._beat(interval, written))
+
+    def _listen(self, interval: float) -> None:
+        """Take two intervals and a second without a sound for the end."""
+        if self._over:
+            return
+        left = 2 * interval + 1.0 - self.wire.silence
+        if left < 0:
+            _LOG.info("client %d was silent for %.1f s: it is taken for dead", self.number, self.wire.silence)
+            self.wire.end()
+        else:
+            self.loop.later(max(left, 0.01), lambda: self._listen(interval))
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        """End the connection with the broker's reason: STOMP cannot say it of one subscription. Any thread."""
+        self.loop.post(self.fail, cause)
+
+    def on_lost(self, cause: ProviderError) -> None:
+        """End the connection: the broker is gone. Any thread."""
+        self.loop.post(self.fail, cause)
+
+    def on_resumed(self) -> None:
+        """Go on: a provider that makes links again keeps every handle."""
+        _LOG.debug("the broker of client %d is back", self.number)

@@ -1,0 +1,212 @@
+"""A STOMP 1.2 server over the in-process broker, so that other processes can use it by the STOMP provider.
+
+It is for tests and for trying things out: it listens on 127.0.0.1 only, and what its broker holds lives in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import socket
+from concurrent.futures import Future, InvalidStateError
+from types import TracebackType
+from typing import Final, Self
+
+import jmsapi
+import jmsapi_inproc
+from jmsapi.spi import Clock, ErrorKind, Provider, ProviderError, SystemClock
+from jmsapi.testing._stomp_commands import Setting
+from jmsapi.testing._stomp_peer import Peer
+from jmsapi.testing._stomp_reading import error_frame
+from jmsapi.testing._stomp_wire import Wire
+from jmsapi_inproc.options import InprocOptions
+from jmsapi_stomp.loop import IoLoop
+from jmsapi_stomp.loopback import Loopback
+from jmsapi_stomp.options import StompOptions
+
+__all__ = ["LoopbackServer"]
+
+_LOG: Final = logging.getLogger("jmsapi.testing")
+_BACKLOG: Final = 128
+_PAUSE_S: Final = 0.1
+_CLOSE_S: Final = 15.0
+
+
+class LoopbackServer:
+    """Serve an in-process broker to other processes over STOMP, on loopback.
+
+    Made, it serves; a context manager, which closes it. ``url`` is for other processes and for connections of this one that
+    are to go over the wire; ``inproc_url`` reaches the same queues and topics from inside this process.
+
+        with LoopbackServer() as server:
+            subprocess.run([sys.executable, "worker.py", server.url], check=True)
+
+    Who goes without DISCONNECT gives back what it held, marked as redelivered. A client that promises heart-beats and is
+    silent for two of them is taken for dead; one that promises none must close its socket.
+
+    Args:
+        name: Of the in-process broker; it then outlives the server. Without one the broker is new and ends with the server.
+        port: To listen on; 0 for any that is free.
+        user: With ``password``: who does not give both is refused.
+        password: See ``user``.
+        clock: Of a broker that is not there yet, for its delays and expirations.
+        max_frame: Bytes; the largest frame taken.
+        max_connections: How many clients may be connected; one more is refused.
+    Raises:
+        IllegalArgumentException: A user without a password, or the reverse; a number that is not positive.
+        OSError: The port is taken.
+    Threads: any. One thread of its own for all clients, ended by ``close``.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        port: int = 0,
+        user: str | None = None,
+        password: str | None = None,
+        clock: Clock | None = None,
+        max_frame: int = Loopback.frame_limit,
+        max_connections: int = 1000,
+    ) -> None:
+        if (user is None) != (password is None):
+            raise jmsapi.IllegalArgumentException("a loopback server takes a user and a password, or neither")
+        if max_frame < 1 or max_connections < 1:
+            raise jmsapi.IllegalArgumentException("max_frame and max_connections are at least 1")
+        word = os.urandom(6).hex()
+        self._own_broker = name is None
+        self._name = f"loopback-{word}" if name is None else name
+        self._clock = SystemClock() if clock is None else clock
+        self._max_frame = max_frame
+        self._max_connections = max_connections
+        login = None if user is None or password is None else (user, password)
+        dialect = Loopback(StompOptions(scheme="stomp", host="127.0.0.1"), jmsapi.__version__)
+        self._setting = Setting(self._make, self._clock, dialect, login, word)
+        self._numbers = itertools.count(1)
+        self._peers: set[Peer] = set()
+        self._closed: Future[None] = Future()
+        self._closing = False
+        self._listener: socket.socket | None = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        self._listener.setblocking(False)
+        self._port = int(self._listener.getsockname()[1])
+        self._door = _Door(self)
+        self._loop = IoLoop(SystemClock(), self._on_crash)
+        self._loop.start()
+        self._loop.post(self._listen)
+
+    @property
+    def url(self) -> str:
+        """The URL for ``jmsapi.connection_factory``, without credentials."""
+        return f"stomp://127.0.0.1:{self._port}"
+
+    @property
+    def inproc_url(self) -> str:
+        """The URL of the same broker for this process."""
+        return f"inproc://{self._name}"
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._port
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._peers)
+
+    def close(self) -> None:
+        """Cut all clients off and end; what they held goes back to the broker. Idempotent.
+
+        Raises:
+            JMSException: The server's thread did not end in 15 seconds.
+        """
+        if not self._closing:
+            self._closing = True
+            self._loop.post(self._end)
+        try:
+            self._closed.result(_CLOSE_S)
+        except TimeoutError:
+            raise jmsapi.JMSException(f"the loopback server did not end in {_CLOSE_S:.0f} s", "timeout") from None
+        if self._own_broker:
+            jmsapi_inproc.discard(self._name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"LoopbackServer({self.url!r}, {self.inproc_url!r})"
+
+    # all below on the I/O thread
+
+    def _make(self, client_id: str | None) -> Provider:
+        return jmsapi_inproc.entry.create(InprocOptions(host=self._name, client_id=client_id), self._clock)
+
+    def _listen(self) -> None:
+        if self._listener is not None:
+            self._loop.add(self._door, self._listener)
+
+    def accept(self) -> bool:
+        """Let in a client that waits; False when none does."""
+        if self._listener is None:
+            return False
+        try:
+            sock, _ = self._listener.accept()
+        except BlockingIOError:
+            return False
+        except OSError as cause:  # no more descriptors, most likely: look again later, not in a whirl
+            _LOG.warning("no client can be let in for a moment: %s", cause)
+            self._loop.drop(self._door)
+            self._loop.later(_PAUSE_S, self._listen)
+            return False
+        if len(self._peers) >= self._max_connections:
+            refused = ProviderError(ErrorKind.RESOURCE, f"the server has {len(self._peers)} clients and takes no more")
+            with contextlib.suppress(OSError):
+                sock.send(error_frame(refused, None))
+            sock.close()
+            return True
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = Peer(self._loop, self._setting, next(self._numbers), self._peers.discard)
+        self._peers.add(peer)
+        peer.start(Wire(self._loop, sock, self._max_frame, peer))
+        return True
+
+    def _end(self) -> None:
+        if self._listener is not None:
+            self._loop.drop(self._door)
+            self._listener.close()
+            self._listener = None
+        for peer in list(self._peers):
+            peer.wire.end()
+        self._loop.stop(self._say_closed)
+
+    def _say_closed(self) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self._closed.set_result(None)
+
+    def _on_crash(self, fault: Exception) -> None:
+        _LOG.error("the loopback server ends by a fault of its own: %r", fault)
+        self._closing = True
+        self._end()
+
+
+class _Door:
+    """The listening socket as a channel of the loop."""
+
+    def __init__(self, server: LoopbackServer) -> None:
+        self._server = server
+
+    def on_readable(self) -> bool:
+        """Let in all who wait."""
+        while self._server.accept():
+            continue
+        return False
+
+    def flush(self) -> bool:
+        """Return that there is nothing to write."""
+        return False
