@@ -225,6 +225,8 @@ class _Commit:
         self._unanswered = 0
         self._taken = 0
         self._error: ProviderError | None = None
+        self._doubtful = False
+        """The broker may have taken a message of which it did not say so."""
         self._sending = False
         """A thread is in ``go_on``; what an answer makes possible is done there."""
         self._ended = False
@@ -269,8 +271,11 @@ class _Commit:
             for error in errors:
                 if error is None:
                     self._taken += 1
-                elif self._error is None:
-                    self._error = error if isinstance(error, ProviderError) else ProviderError(ErrorKind.PROTOCOL, repr(error))
+                    continue
+                if not isinstance(error, ProviderError):
+                    error = ProviderError(ErrorKind.PROTOCOL, repr(error))
+                self._doubtful = self._doubtful or error.kind is ErrorKind.IN_DOUBT
+                self._error = self._error or error
         self.go_on()
 
     def _end(self) -> None:
@@ -278,7 +283,7 @@ class _Commit:
         if error is None:
             self._acknowledge()
             return
-        if not self._taken and error.kind is not ErrorKind.IN_DOUBT:
+        if not self._taken and not self._doubtful:
             text = f"the broker took nothing of the transaction, which is rolled back: {error.message}"
             self.answer.set_exception(ProviderError(ErrorKind.ROLLED_BACK, text, fatal=error.fatal))
             return

@@ -116,7 +116,7 @@ class Epoch:
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """Pass up that the broker ended a consumer, unless it was the link's end that ended it."""
-        if is_loss(cause) and cause.fatal:
+        if cause.fatal:
             self._owner.suspect(self, cause)
             return
         with self.gate:

@@ -34,13 +34,15 @@ _LOSS: Final = frozenset({ErrorKind.CONNECTION, ErrorKind.TIMEOUT, ErrorKind.CLO
 def is_loss(error: BaseException | None, *, over: bool = False) -> bool:
     """Return whether an error only says that the link is gone, and nothing of what was asked.
 
+    A fatal one does, of whatever kind: the kind is that of what ended the link.
+
     Args:
         error: What a provider said.
         over: The link is known to be gone.
     """
     if not isinstance(error, ProviderError):
         return False
-    return error.kind is ErrorKind.CONNECTION or ((error.fatal or over) and error.kind in _LOSS)
+    return error.fatal or error.kind is ErrorKind.CONNECTION or (over and error.kind in _LOSS)
 
 
 def resolve(future: Future[Any], value: object = None, error: BaseException | None = None) -> None:

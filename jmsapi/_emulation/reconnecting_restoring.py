@@ -179,9 +179,8 @@ class Restoring:
                 self._held.append(child)
             else:
                 self._refuse(child, error)
-            if error.fatal:
-                # Where every refusal ends the link: the next one is made without what was refused.
-                raise
+            # Where every refusal ends the link, it ends now: another one is made then, without what was refused.
+            await steps.hop()
             return
         self._take(child, epoch, inner)
 

@@ -50,7 +50,9 @@ class ProviderError(Exception):
     Args:
         kind: What went wrong; the core picks the JMS exception by it.
         message: What was asked, what is so, what to do. Never a password or a body.
-        fatal: True when the whole connection is of no more use.
+        fatal: True when the whole connection is of no more use; to whoever asked for something it says no more than that, and
+            its kind is that of what ended the connection. What is refused by itself is not fatal, even if the broker ends the
+            connection with it.
     """
 
     def __init__(self, kind: ErrorKind, message: str, *, fatal: bool = False) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from jmsapi.spi import ErrorKind, ProviderError
 
-__all__ = ["broker_error", "connect_error", "kind_of", "lost"]
+__all__ = ["broker_error", "connect_error", "kind_of", "lost", "unknown"]
 
 _KINDS: Final[tuple[tuple[str, ErrorKind], ...]] = (
     # Classic
@@ -56,6 +56,8 @@ _KINDS: Final[tuple[tuple[str, ErrorKind], ...]] = (
     ("resourceallocationexception", ErrorKind.RESOURCE),
     ("memory limit", ErrorKind.RESOURCE),
 )
+_ENDS: Final = frozenset({ErrorKind.CONNECTION, ErrorKind.CLOSED, ErrorKind.TIMEOUT, ErrorKind.PROTOCOL})
+"""Kinds that speak of a link; all others speak of what was asked."""
 _NAMED: Final = re.compile(r"\[([a-z-]+)\] ")
 _NAMES: Final = {kind.value: kind for kind in ErrorKind}
 
@@ -101,8 +103,13 @@ def connect_error(address: tuple[str, int], cause: Exception) -> ProviderError:
 
 
 def lost(cause: ProviderError) -> ProviderError:
-    """Return the error of what was asked on a link that is lost now."""
-    return ProviderError(cause.kind, cause.message, fatal=True)
+    """Return the error of what was asked on a link that is lost now: why it ended is no answer to what else was asked."""
+    return ProviderError(cause.kind if cause.kind in _ENDS else ErrorKind.CONNECTION, cause.message, fatal=True)
+
+
+def unknown(cause: ProviderError) -> ProviderError:
+    """Return the error of a send that was written, or was about to be, when its link was lost."""
+    return ProviderError(ErrorKind.IN_DOUBT, f"{cause.message}; whether the broker took the message is not known", fatal=True)
 
 
 def _first_line(text: str) -> str:

@@ -19,6 +19,7 @@ from jmsapi.spi import (
 )
 from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.control import Done
+from jmsapi_stomp.errors import lost
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.link import Link
 from jmsapi_stomp.links import Links
@@ -215,7 +216,7 @@ class Lifecycle:
                 self._wiring.events.on_closed(consumer.handle, cause)
             return
         if self._lost is None:
-            self._lost = cause
+            self._lost = lost(cause)
             self._claim.drop()
             if self._closed is None:
                 self._wiring.events.on_lost(cause)

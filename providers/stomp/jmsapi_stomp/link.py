@@ -20,7 +20,7 @@ from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
 from jmsapi_stomp.beats import Beats
 from jmsapi_stomp.control import Done, Request
 from jmsapi_stomp.dialect import Dialect
-from jmsapi_stomp.errors import broker_error, lost
+from jmsapi_stomp.errors import broker_error, lost, unknown
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
 from jmsapi_stomp.settings import LinkSettings
@@ -153,16 +153,17 @@ class Link:
         self._beats.stop()
         self._transport.disconnect_socket()
         connecting, self._connecting = self._connecting, None
-        self._fail_all(lost(cause))
+        self._fail_all(cause)
         if connecting is not None:
             connecting(cause)
         else:
             self._owner.on_link_lost(self, cause)
 
-    def _fail_all(self, cause: ProviderError) -> None:
-        results = self._written.fail(cause)
+    def _fail_all(self, why: ProviderError) -> None:
+        cause, doubt = lost(why), unknown(why)
+        results = self._written.fail(cause, doubt)
         for tokens in self._sends.values():
-            results += [(token, cause) for token in tokens]
+            results += [(token, doubt) for token in tokens]
         self._sends.clear()
         if results:
             self._owner.on_receipts(results)
@@ -373,7 +374,7 @@ class Link:
             self.end(broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True))
             return
         fatal = self._every_error_ends
-        error = broker_error(text, detail, fatal=fatal)
+        error = broker_error(text, detail)  # what was refused hears why; that the link ends with it is told by itself
         receipt = headers.get("receipt-id", "")
         tokens = self._sends.pop(receipt, None)
         done = self._receipts.pop(receipt, None)

@@ -36,13 +36,18 @@ class Written:
                 results += what
         return results
 
-    def fail(self, cause: ProviderError) -> list[SendResult]:
-        """Fail all that waits; return the answers to sends among it."""
+    def fail(self, cause: ProviderError, doubt: ProviderError) -> list[SendResult]:
+        """Fail all that waits; return the answers to sends among it.
+
+        Args:
+            cause: What others are told.
+            doubt: What sends are told.
+        """
         waiting, self._waiting = self._waiting, deque()
         results: list[SendResult] = []
         for _, what in waiting:
             if callable(what):
                 what(cause)
             else:
-                results += [(token, cause) for token, _ in what]
+                results += [(token, doubt) for token, _ in what]
         return results

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import jmsapi
-from jmsapi.spi import Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
 from jmsapi_stomp import entry
 from jmsapi_stomp.opening import link_settings
 from jmsapi_stomp.options import StompOptions
@@ -261,7 +261,7 @@ def test_what_is_unanswered_fails_when_the_link_is_lost(dial: Dial, peer: Peer) 
     line = dial(peer(script).url)
     tokens = [line.post(QUEUE) for _ in range(3)]
     errors = [line.events.answer(token) for token in tokens]
-    assert all(isinstance(error, ProviderError) and error.kind is ErrorKind.CONNECTION for error in errors)
+    assert all(isinstance(error, ProviderError) and error.kind is ErrorKind.IN_DOUBT and error.fatal for error in errors)
     line.events.wait(lambda: len(line.events.lost) == 1, "loss")
     assert isinstance(line.events.answer(line.post(QUEUE)), ProviderError)
     assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.CONNECTION
@@ -313,8 +313,6 @@ def test_control_frames_wait_for_one_another(dial: Dial, peer: Peer) -> None:
 
     line = dial(peer(script).url)
     session = line.session()
-    from jmsapi.spi import ConsumerSpec
-
     futures = [line.provider.open_consumer(session, ConsumerSpec(QUEUE)) for _ in range(2)]
     line.send(QUEUE)
     assert all(future.result(10) for future in futures)
@@ -338,6 +336,38 @@ def test_a_refused_subscribe_of_artemis_ends_the_link_with_its_reason(dial: Dial
 
     line = dial(peer(script).url)
     assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.SECURITY
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert "permission" in line.events.lost[0].message
+
+
+def test_a_refusal_that_takes_the_link_along_is_told_to_what_was_refused_alone(dial: Dial, peer: Peer) -> None:
+    """Artemis ends the link with every ERROR; what else was under way learns that the link is gone, and not of the refusal."""
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        receipts = [connection.expect("SEND")["receipt"] for _ in range(3)]
+        for name in ("SUBSCRIBE", "BEGIN", "SEND", "SEND"):
+            connection.expect(name)
+        message = "AMQ229032: User: u does not have permission='SEND'"
+        connection.send("ERROR", {"message": message, "receipt-id": receipts[1]})
+
+    line = dial(peer(script).url, emulate="tx")
+    tokens = [line.post(QUEUE) for _ in range(3)]
+    asked = [line.provider.open_consumer(line.session(), ConsumerSpec(QUEUE)) for _ in range(2)]
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    beside = line.post(QUEUE)
+    errors = [line.events.answer(token) for token in (*tokens, beside)]
+    assert all(isinstance(error, ProviderError) for error in errors)
+    doubt, refusal = (ErrorKind.IN_DOUBT, True), (ErrorKind.SECURITY, False)
+    told = [(error.kind, error.fatal) for error in errors if isinstance(error, ProviderError)]
+    assert told == [doubt, refusal, doubt, doubt]
+    # The one was written, the other still waited for it.
+    for future in asked:
+        error = future.exception(10)
+        assert isinstance(error, ProviderError)
+        assert (error.kind, error.fatal) == (ErrorKind.CONNECTION, True)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.CONNECTION
     line.events.wait(lambda: len(line.events.lost) == 1, "loss")
     assert "permission" in line.events.lost[0].message
 
@@ -609,8 +639,6 @@ def test_what_waits_fails_when_the_connection_is_closed(dial: Dial, peer: Peer) 
         connection.welcome()
         connection.expect("SUBSCRIBE")
         connection.serve()
-
-    from jmsapi.spi import ConsumerSpec
 
     line = dial(peer(script).url, close_timeout_ms=2000, emulate="tx")
     opening = line.provider.open_consumer(line.session(), ConsumerSpec(QUEUE))

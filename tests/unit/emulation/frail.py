@@ -209,8 +209,12 @@ class FrailLink:
         self.to_client.popleft()()
         return True
 
-    def cut(self) -> None:
-        """Lose what is under way, and then the link."""
+    def cut(self, why: ProviderError | None = None) -> None:
+        """Lose what is under way, and then the link.
+
+        Args:
+            why: The broker's reason, which is told to all; fatal.
+        """
         if self.ended:
             return
         was_alive, self.alive, self.ended = self.alive, False, True
@@ -218,10 +222,10 @@ class FrailLink:
         self.to_client.clear()
         self.late, self._coming = self._coming, deque()
         self._forget()
-        error = ProviderError(ErrorKind.CONNECTION, LOST, fatal=True)
+        error = why or ProviderError(ErrorKind.CONNECTION, LOST, fatal=True)
         pending, self.pending = self.pending, {}
         for future, kind in pending.items():
-            future.set_exception(ProviderError(kind, LOST, fatal=True))
+            future.set_exception(why or ProviderError(kind, LOST, fatal=True))
         tokens, self.unanswered = list(self.unanswered.values()), {}
         if tokens:
             self.above.on_sent([(token, error) for token in tokens])

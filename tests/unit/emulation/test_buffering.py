@@ -473,3 +473,16 @@ def test_an_answer_lost_with_the_link_leaves_the_commit_in_doubt(bench: Bench) -
         ended.result(5)
     assert (caught.value.kind, caught.value.fatal) == (ErrorKind.IN_DOUBT, True)
     assert bench.poor.take() == ["send output", "failed 1"]
+
+
+def test_one_lost_answer_beside_a_refusal_leaves_the_commit_in_doubt(bench: Bench) -> None:
+    producer = bench.producer()
+    tx = bench.begun((producer, "q", "refused"), (producer, "q", "perhaps taken"))
+    bench.poor.keeps = True
+    ended = bench.provider.end(tx, commit=True)
+    (first, _), (second, _) = bench.poor.kept
+    bench.provider.on_sent([(first, ProviderError(ErrorKind.RESOURCE, "the broker is full"))])
+    bench.provider.on_sent([(second, ProviderError(ErrorKind.IN_DOUBT, "no answer", fatal=True))])
+    with pytest.raises(ProviderError, match="full") as caught:
+        ended.result(5)
+    assert caught.value.kind is ErrorKind.IN_DOUBT

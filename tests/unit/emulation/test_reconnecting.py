@@ -135,6 +135,18 @@ def test_a_call_that_waited_too_long_for_a_link_fails_and_is_not_made() -> None:
     assert bench.world.stored == []
 
 
+def test_why_a_link_ended_is_no_answer_to_what_else_was_asked_on_it() -> None:
+    bench = Bench()
+    link = bench.world.living[0]
+    asked = bench.provider.open_session(transacted=False)
+    token = Token(0, None)
+    bench.provider.send(bench.producer, PlainEnvelope(MessageKind.TEXT, QUEUE, body="beside"), None, token)
+    link.cut(ProviderError(ErrorKind.SELECTOR, "somebody else's selector", fatal=True))
+    bench.pass_time(3)
+    assert bench.done(asked) is not None
+    assert [error.kind for error in token.answers if isinstance(error, ProviderError)] == [ErrorKind.IN_DOUBT]
+
+
 def test_a_link_that_is_silent_about_its_loss_is_taken_for_lost_a_moment_after_a_call_said_so() -> None:
     bench = Bench()
     link = bench.world.living[0]
