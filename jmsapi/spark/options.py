@@ -26,7 +26,7 @@ T = TypeVar("T", bound="JmsOptions")
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
 _IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
 # Options that Spark itself puts among ours, in lower case.
-_OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths"})
+_OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths", "queryname"})
 
 
 class JmsOptions(BaseModel):
