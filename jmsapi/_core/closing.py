@@ -73,14 +73,15 @@ def shut(session: SessionImpl, deadline: Deadline) -> None:
         producer.closed = True
     for consumer in consumers:
         consumer.closed = True
-        link.detach(consumer.handle)
+        consumer.detach()
     session.connection.forget(session)
     with session.lock:
         session.closed = True
         session.changed.notify_all()
 
 
-def _release(session: SessionImpl, consumers: list[ConsumerImpl]) -> list[Future[None]]:
+def _release(session: SessionImpl, consumers: list[ConsumerImpl]) -> list[Future[None] | None]:
     link = session.link
-    children = [consumer.handle for consumer in consumers] + [producer.handle for producer in list(session.producers)]
-    return [link.ask(lambda handle=handle: link.provider.release(handle)) for handle in [*children, session.handle]]  # type: ignore[misc]
+    released = [consumer.let_go() for consumer in consumers]
+    handles = [*(producer.handle for producer in list(session.producers)), session.handle]
+    return released + [link.ask(lambda handle=handle: link.provider.release(handle)) for handle in handles]  # type: ignore[misc]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from jmsapi._core import options_check as valid
 from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
+from jmsapi._core.facilities import ConnectionConsumerImpl, LendingSession
 from jmsapi._core.ledger import AUTO, TRANSACTED
 from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
@@ -27,16 +28,18 @@ from jmsapi.errors import (
     IllegalStateException,
     InvalidClientIDException,
     JMSException,
-    UnsupportedFeatureException,
 )
 from jmsapi.spi import Address, Clock, ProviderEntry, ProviderError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jmsapi.api import (
         ConnectionConsumer,
         ConnectionMetaData,
         Destination,
         ExceptionListenerLike,
+        MessageConsumer,
         ServerSessionPool,
         Session,
         Topic,
@@ -269,8 +272,8 @@ class ConnectionImpl(Connection):
     def create_connection_consumer(
         self, destination: Destination, message_selector: str | None, session_pool: ServerSessionPool, max_messages: int
     ) -> ConnectionConsumer:
-        """Refuse: optional in JMS; see Connection."""
-        raise self._no_facilities()
+        """Have a destination's messages run in a pool; see Connection."""
+        return self._lending(lambda session: session.create_consumer(destination, message_selector), session_pool, max_messages)
 
     def create_shared_connection_consumer(
         self,
@@ -280,8 +283,10 @@ class ConnectionImpl(Connection):
         session_pool: ServerSessionPool,
         max_messages: int,
     ) -> ConnectionConsumer:
-        """Refuse: optional in JMS; see Connection."""
-        raise self._no_facilities()
+        """Have a shared non-durable subscription's messages run in a pool; see Connection."""
+        return self._lending(
+            lambda session: session.create_shared_consumer(topic, subscription_name, message_selector), session_pool, max_messages
+        )
 
     def create_durable_connection_consumer(
         self,
@@ -291,8 +296,12 @@ class ConnectionImpl(Connection):
         session_pool: ServerSessionPool,
         max_messages: int,
     ) -> ConnectionConsumer:
-        """Refuse: optional in JMS; see Connection."""
-        raise self._no_facilities()
+        """Have an unshared durable subscription's messages run in a pool; see Connection."""
+        return self._lending(
+            lambda session: session.create_durable_consumer(topic, subscription_name, message_selector),
+            session_pool,
+            max_messages,
+        )
 
     def create_shared_durable_connection_consumer(
         self,
@@ -302,13 +311,18 @@ class ConnectionImpl(Connection):
         session_pool: ServerSessionPool,
         max_messages: int,
     ) -> ConnectionConsumer:
-        """Refuse: optional in JMS; see Connection."""
-        raise self._no_facilities()
+        """Have a shared durable subscription's messages run in a pool; see Connection."""
+        return self._lending(
+            lambda session: session.create_shared_durable_consumer(topic, subscription_name, message_selector),
+            session_pool,
+            max_messages,
+        )
 
-    def _no_facilities(self) -> UnsupportedFeatureException:
+    def _lending(
+        self, consume: Callable[[Session], MessageConsumer], pool: ServerSessionPool, max_messages: int
+    ) -> ConnectionConsumer:
         self.check_open()
-        has = self.link.capabilities
-        return UnsupportedFeatureException("connection consumers (optional in JMS)", has.provider, has.broker)
+        return ConnectionConsumerImpl(self, consume, pool, max_messages)
 
     # ---- closing --------------------------------------------------------------------------------------------------
     def check_open(self) -> None:
@@ -339,6 +353,8 @@ class ConnectionImpl(Connection):
             return
         try:
             begun = [session for session in self.sessions() if session.begin_close()]
+            # What a connection consumer has lent is settled before its own session goes.
+            begun.sort(key=lambda session: isinstance(session, LendingSession))
             for session in begun:
                 quiesce(session, deadline)
             for session in begun:

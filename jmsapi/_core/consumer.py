@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import TRANSACTED, Entry, Inbox, Plan
-from jmsapi._core.options_check import check_receive_timeout
+from jmsapi._core.options_check import check_listener, check_receive_timeout
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import Message, MessageConsumer, MessageListener
-from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
+from jmsapi.errors import IllegalStateException, JMSException
 from jmsapi.spi import ConsumerSpec, Delivery, Handle, Outcome, ProviderError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from jmsapi._core.session import SessionImpl
 
 __all__ = ["ConsumerImpl", "Listener"]
@@ -39,9 +41,20 @@ class ConsumerImpl(MessageConsumer):
     """
 
     def __init__(self, session: SessionImpl, spec: ConsumerSpec, before: ConsumerImpl | None = None) -> None:
+        link = session.link
+        handle = (
+            link.call(lambda: link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}")
+            if before is None
+            else before.handle
+        )
+        self._begin(session, spec, Inbox() if before is None else before.inbox, handle, prefetch=spec.prefetch)
+        link.attach(handle, self)
+
+    def _begin(self, session: SessionImpl, spec: ConsumerSpec, inbox: Inbox, handle: Handle, *, prefetch: int) -> None:
         self.session = session
         self.spec = spec
-        self.inbox: Inbox = Inbox() if before is None else before.inbox
+        self.inbox = inbox
+        self.handle = handle
         self.listener: Listener | None = None
         self.in_line = False
         self.receiving = 0
@@ -49,21 +62,13 @@ class ConsumerImpl(MessageConsumer):
         self.closed = False
         self.cause: ProviderError | None = None
         self._link = session.link
-        self._prefetch = spec.prefetch
+        self._prefetch = prefetch
         self._limit = self._link.options.max_unacknowledged
         self._credit = 0
         """Messages the provider may still deliver. Guarded by the session's lock."""
         window = self._link.capabilities.unsettled_window
         self._enlist_at = max(1, min(window, spec.prefetch) // 2) if window and session.mode == TRANSACTED else None
-        self.handle: Handle = (
-            self._link.call(
-                lambda: self._link.provider.open_consumer(session.handle, spec), f"create a consumer on {spec.address.name!r}"
-            )
-            if before is None
-            else before.handle
-        )
         self._settle = self._link.provider.settle
-        self._link.attach(self.handle, self)
 
     def open(self) -> None:
         """Let messages come. After the session knows this consumer."""
@@ -110,8 +115,7 @@ class ConsumerImpl(MessageConsumer):
     @message_listener.setter
     def message_listener(self, message_listener: Listener | None) -> None:
         listener = message_listener
-        if listener is not None and not callable(getattr(listener, "on_message", listener)):
-            raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")
+        check_listener(listener)
         session = self.session
         self.check_open()
         with session.lock:
@@ -324,6 +328,15 @@ class ConsumerImpl(MessageConsumer):
         except ProviderError:
             return False
         return expiration > 0 and expiration <= self._link.clock.now_ms()
+
+    # ---- the end --------------------------------------------------------------------------------------------------
+    def let_go(self) -> Future[None] | None:
+        """End it at the provider."""
+        return self._link.ask(lambda: self._link.provider.release(self.handle))
+
+    def detach(self) -> None:
+        """Let nothing come here any more."""
+        self._link.detach(self.handle)
 
     # ---- credit ---------------------------------------------------------------------------------------------------
     def _due(self) -> int:

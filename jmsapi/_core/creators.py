@@ -22,6 +22,7 @@ from jmsapi._core.destination import (
 )
 from jmsapi._core.domain_parts import TopicSubscriberImpl
 from jmsapi._core.ledger import CLIENT, TRANSACTED
+from jmsapi._core.loading import run, set_listener
 from jmsapi._core.message import create
 from jmsapi._core.options_check import encodable
 from jmsapi._core.producer import ProducerImpl
@@ -31,7 +32,6 @@ from jmsapi.errors import (
     IllegalStateException,
     InvalidDestinationException,
     JMSException,
-    UnsupportedFeatureException,
 )
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, MessageKind
 
@@ -235,21 +235,15 @@ class Creators(Session):
     def message_listener(self) -> MessageListener | None:
         """Return the session's own listener, which application servers use; see Session."""
         self.check_open()
-        return None
+        return self._whole.own_listener  # type: ignore[return-value]
 
     @message_listener.setter
     def message_listener(self, message_listener: MessageListenerLike | None) -> None:
-        self.check_open()
-        raise self._no_facilities()
+        set_listener(self._whole, message_listener)
 
     def run(self) -> None:
         """Run the session's own listener over the messages loaded into it; see Session."""
-        self.check_open()
-        raise self._no_facilities()
-
-    def _no_facilities(self) -> UnsupportedFeatureException:
-        has = self.link.capabilities
-        return UnsupportedFeatureException("the application server facilities (optional in JMS)", has.provider, has.broker)
+        run(self._whole)
 
     @property
     def _whole(self) -> SessionImpl:
@@ -318,6 +312,10 @@ class Creators(Session):
         shared: bool = False,
         durable: bool = False,
     ) -> C:
+        if self._whole.own_listener is not None:
+            raise IllegalStateException(
+                "the session has a message listener of its own, so it receives in no other way", "session-listener"
+            )
         selector = checked_selector(message_selector)
         if selector is not None:
             words = "topic" if address.kind.is_topic else "queue"

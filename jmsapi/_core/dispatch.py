@@ -38,6 +38,8 @@ class Dispatcher:
         self._stopping = False
         self.running: ConsumerImpl | None = None
         """Whose listener runs now."""
+        self._lent: threading.Thread | None = None
+        """A thread of an application server that runs the session's own listener now."""
 
     def start(self) -> None:
         """Start the thread, once. With the lock held."""
@@ -56,7 +58,16 @@ class Dispatcher:
     def is_own_thread(self) -> bool:
         """Whether the calling thread is this session's: the caller is inside a listener."""
         # Not by its ident: the next thread gets that of one that has ended.
-        return self._thread is threading.current_thread()
+        return threading.current_thread() in (self._thread, self._lent)
+
+    def enter(self, consumer: ConsumerImpl) -> None:
+        """The calling thread is about to run a listener of this session. With the lock held."""
+        self.running, self._lent = consumer, threading.current_thread()
+
+    def leave(self) -> None:
+        """It has. With the lock held."""
+        self.running = self._lent = None
+        self._changed.notify_all()
 
     def idle(self, deadline: Deadline, consumer: ConsumerImpl | None = None) -> bool:
         """Wait until no listener (or not this consumer's) runs; False when time is up. With the lock held."""

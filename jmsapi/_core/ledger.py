@@ -209,6 +209,31 @@ class Ledger:
         self._again(entry, plan, raised=False)
         return plan
 
+    # ---- connection consumers -------------------------------------------------------------------------------------
+    def put_back(self, entry: Entry) -> Plan:
+        """Nobody has seen the entry: back in front with it, whatever the mode."""
+        plan = Plan()
+        if entry.state == _DELIVERED:
+            self._again(entry, plan, raised=False)
+        return plan
+
+    def lend(self, entry: Entry) -> bool:
+        """Another session settles the entry, and says so with ``left``. False when there is nothing to settle any more."""
+        if entry.state != _DELIVERED:
+            return False
+        entry.state = _SETTLED
+        del self._delivered[entry]
+        return True
+
+    def unlend(self, entry: Entry) -> bool:
+        """It has not, and will not. False when its link is lost."""
+        if entry.lost:
+            entry.inbox.unsettled -= 1
+            return False
+        entry.state = _DELIVERED
+        self._delivered[entry] = None
+        return True
+
     # ---- the whole session ----------------------------------------------------------------------------------------
     def acknowledge(self) -> Plan | None:
         """Message.acknowledge was called: all that this session has delivered is done (CLIENT)."""

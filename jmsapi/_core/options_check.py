@@ -16,6 +16,7 @@ from jmsapi.values import INT_RANGE
 __all__ = [
     "MODES",
     "check_credential",
+    "check_listener",
     "check_receive_timeout",
     "delivery_delay",
     "delivery_mode",
@@ -101,3 +102,13 @@ def check_credential(value: object, what: str) -> None:
     """Refuse a user name or password that is no text, without showing it."""
     if not isinstance(value, str | None):
         raise IllegalArgumentException(f"{what} is text, not {type(value).__name__}")
+
+
+def check_listener(listener: object) -> None:
+    """Refuse what cannot be called with a message.
+
+    Raises:
+        IllegalArgumentException: It is not None, has no ``on_message``, and is not callable.
+    """
+    if listener is not None and not callable(getattr(listener, "on_message", listener)):
+        raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections import deque
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from jmsapi._core.browser import BrowserImpl
     from jmsapi._core.connection import ConnectionImpl
-    from jmsapi._core.consumer import ConsumerImpl
+    from jmsapi._core.consumer import ConsumerImpl, Listener
+    from jmsapi._core.loading import Load
     from jmsapi._core.producer import ProducerImpl
 
 __all__ = ["SessionImpl"]
@@ -70,6 +72,10 @@ class SessionImpl(Creators):
         """Consumers the provider knows: open ones, and closed ones that still have something unsettled."""
         self.producers: dict[ProducerImpl, None] = {}
         self.browsers: dict[BrowserImpl, None] = {}
+        self.own_listener: Listener | None = None
+        """What ``run`` calls, for application servers."""
+        self.loads: deque[Load] = deque()
+        """What a connection consumer has loaded and nobody has run yet. Guarded by the lock."""
         self._ack_timeout = options.request_timeout_ms / 1000
         self.last_ack: Future[None] | None = None
         """The ack of the last message that was handed out in AUTO mode."""
@@ -192,8 +198,8 @@ class SessionImpl(Creators):
             plan = self.ledger.close_inbox(inbox)
         for tags, outcome, failures in plan.outcomes():
             self.link.settle(tags, outcome, failures)
-        self.link.detach(consumer.handle)
-        return self.link.ask(lambda: self.link.provider.release(consumer.handle))
+        consumer.detach()
+        return consumer.let_go()
 
     def _await_release(self, released: Future[None]) -> None:
         # Whoever asks for the subscription next must find it free.
