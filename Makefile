@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance stress proof mutants bench constraints clean
+.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance stress proof spark-proof mutants bench constraints clean
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
@@ -24,6 +24,9 @@ help: ## Show this list
 
 demo: $(VENV)/demo.stamp ## Run the order-processing story in process; no broker needed
 	@$(BIN)/jmsapi demo
+
+demo-spark: $(VENV)/demo-spark.stamp ## Run orders from a queue to a lake of files on Spark, with a chart; needs Java 17, no broker
+	@$(BIN)/python examples/spark/demo.py $(ARGS)
 
 test: $(VENV)/all.stamp brokers ## Set up brokers, run the unit tests on every Python found and all tests on one
 	@others=0; $(OTHER_PYTHONS) || others=1; $(BIN)/pytest $(WORKERS) $(ARGS) && exit $$others
@@ -70,6 +73,9 @@ stress: $(VENV)/all.stamp ## Storm the sessions for a minute: nothing lost, doub
 proof: $(VENV)/all.stamp brokers ## Kill brokers and cut links under 100,000 messages: nothing confirmed lost, nothing twice
 	$(BIN)/python -m tests.stress.proof $(ARGS)
 
+spark-proof: $(VENV)/all.stamp brokers ## Kill Spark's processes and the brokers at every step, and print what was lost and doubled
+	$(BIN)/python -W ignore -m tests.spark.kill_matrix $(ARGS)
+
 mutants: $(VENV)/all.stamp ## Break the core in thirty ways; the named tests must notice each
 	$(BIN)/python tests/mutants/core_mutants.py
 
@@ -91,6 +97,10 @@ $(VENV)/demo.stamp: pyproject.toml requirements/ci.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and was not found on the PATH" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { .ci/system && $(PYTHON) -m venv $(VENV); }
 	$(PIP) --editable '.[cli]'
+	@touch $@
+
+$(VENV)/demo-spark.stamp: $(VENV)/all.stamp examples/spark/requirements.txt
+	$(PIP) --requirement examples/spark/requirements.txt
 	@touch $@
 
 $(VENV)/all.stamp: $(VENV)/demo.stamp

@@ -105,9 +105,15 @@ class Engine:
             self.claim.run(work.seq, work.claim, work.cap, first_wait_ms=self.options.first_wait)
         finally:
             self.receivers.close()
-        yield from read_rows(self.log.content(work.seq, work.claim), work.seq, work.claim, columns, self.options.mode)
+        batches = read_rows(self.log.content(work.seq, work.claim), work.seq, work.claim, columns, self.options.mode)
+        for number, batch in enumerate(batches):
+            self._step("yield", work, number)
+            yield batch
+        self._step("read", work, 0)
+
+    def _step(self, name: str, work: Work, number: int) -> None:
         if self.on_step is not None:
-            self.on_step("read", work.seq, work.claim, 0)
+            self.on_step(name, work.seq, work.claim, number)
 
     def _newest(self, batch: Batch, claim: int) -> float:
         try:

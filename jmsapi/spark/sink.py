@@ -103,8 +103,9 @@ def send_rows(options: SinkOptions, batches: Iterator[RecordBatch], task: Task, 
         while chunk := list(itertools.islice(rows, options.transaction_messages)):
             ids = [f"{name}-{task.batch}-{task.partition}-{number}" for number in range(sent, sent + len(chunk))]
             _send_chunk(sending, chunk, ids)
+            number = sent // options.transaction_messages
             if step is not None:
-                step("deliver", task.batch, task.partition, sent)
+                step("deliver", task.batch, task.partition, number)
             if transacted:
                 try:
                     session.commit()
@@ -116,7 +117,7 @@ def send_rows(options: SinkOptions, batches: Iterator[RecordBatch], task: Task, 
                         _send_chunk(sender(single, options), chunk, ids)
             sent += len(chunk)
             if step is not None:
-                step("delivered", task.batch, task.partition, sent)
+                step("delivered", task.batch, task.partition, number)
     return Sent(sent)
 
 

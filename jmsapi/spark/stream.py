@@ -128,6 +128,7 @@ class Stream(Generic[M]):
             return here
         if self._until is not None and self._last_seq is None and self._newest(self._log.look().batch(seq), 0) > self._until:
             self._last_seq = seq
+        self._step("planned", seq)
         return self._offset(seq, plan.claims)
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[Work]:
@@ -146,12 +147,16 @@ class Stream(Generic[M]):
         work: list[Work] = []
         for seq in range(int(start["seq"]) + 1, int(end["seq"]) + 1):
             work += self._works(seq, end)
+        self._step("partitions", int(end["seq"]))
         return work
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Seal every batch up to an offset. Acknowledges nothing."""
         self._check(end)
-        self._log.seal(int(end["seq"]))
+        seq = int(end["seq"])
+        self._step("seal", seq)
+        self._log.seal(seq)
+        self._step("sealed", seq)
 
     # ---- planning -------------------------------------------------------------------------------------------------
     def _lead_batch(self, seq: int, max_messages: int | None) -> Plan | None:

@@ -27,84 +27,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory, leave_out: Callable[[str], N
     """Give the session that all tests of a worker share: two cores, no web page, a task may fail twice."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         leave_out("Spark needs Java, which is not here")
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from spark_session import end_session, new_session
 
-    import jmsapi.spark
-
-    place = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_HOME"] = str(spark_home(place / "home"))
-    os.environ["PYTHONHASHSEED"] = "0"
-    # Workers inherit these: where the hook for crashes lies, and the file that says when one is due.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    os.environ["JMSAPI_SPARK_ON_STEP"] = "crash_hook:on_step"
-    os.environ["CRASH_AT"] = str(place / "crash_at")
-    session = (
-        SparkSession.builder.master("local[2,3]")
-        .appName("jmsapi tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.local.dir", str(place))
-        .config("spark.sql.warehouse.dir", str(place / "warehouse"))
-        .config("spark.sql.session.timeZone", "UTC")
-        # A busy machine: worker and JVM may be slow to find each other.
-        .config("spark.python.authenticate.socketTimeout", "120s")
-        # Short programs: compiling them well costs more than it saves.
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={place} -XX:+UseSerialGC -XX:TieredStopAtLevel=1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    jmsapi.spark.register(session)
+    session = new_session(tmp_path_factory.mktemp("spark"))
     yield session
-    gateway = session.sparkContext._gateway
-    session.stop()
-    # The machine goes as well: its sockets would count as leaks of tests that come later.
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(30)
-    SparkContext._gateway = None
-    SparkContext._jvm = None
-
-
-def spark_home(home: Path) -> Path:
-    """Make a home for Spark whose workers start fast.
-
-    Spark gives its workers PySpark as an archive of sources, which each compiles again: five times the processor time, and on
-    a busy machine more than the ten seconds that Spark waits for a worker. A folder in the archive's place has it compiled.
-    """
-    import pyspark
-
-    package = Path(pyspark.__file__).parent
-    libraries = home / "python" / "lib"
-    libraries.mkdir(parents=True)
-    for entry in package.iterdir():
-        if entry.name != "python":
-            (home / entry.name).symlink_to(entry)
-    for entry in (package / "python" / "lib").iterdir():
-        if entry.name != "pyspark.zip":
-            (libraries / entry.name).symlink_to(entry)
-    (libraries / "pyspark.zip").mkdir()
-    (libraries / "pyspark.zip" / "pyspark").symlink_to(package)
-    return home
-
-
-@pytest.fixture
-def crash_at() -> Iterator[Callable[[str, int], Path]]:
-    """Give a function that lets the first process die that comes to a step of a claim; it returns the file that goes then."""
-    file = Path(os.environ["CRASH_AT"])
-
-    def arm(step: str, claim: int) -> Path:
-        file.write_text(f"{step} {claim}", encoding="utf-8")
-        return file
-
-    yield arm
-    file.unlink(missing_ok=True)
+    end_session(session)
 
 
 class Place:

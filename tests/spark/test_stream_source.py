@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,41 +59,6 @@ def test_a_queue_is_read_into_files_once(spark: SparkSession, place: Any, tmp_pa
     place.send("later")
     assert start(spark, place.options, tmp_path).awaitTermination(300)
     assert [row.text for row in lake(spark, tmp_path)][25:] == ["later"], "the next run goes on"
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("step", "claim", "restarts"),
-    [
-        pytest.param("write", 1, False, id="task after receiving"),
-        pytest.param("acknowledge", 1, False, id="task before acknowledging"),
-        pytest.param("confirm", 2, False, id="task after acknowledging"),
-        pytest.param("acknowledge", 0, True, id="source before acknowledging"),
-        pytest.param("plan", 0, True, id="source before the batch has a number"),
-    ],
-)
-def test_a_process_that_is_killed_loses_and_doubles_nothing(
-    spark: SparkSession,
-    classic_place: Any,
-    tmp_path: Path,
-    crash_at: Callable[[str, int], Path],
-    step: str,
-    claim: int,
-    restarts: bool,
-) -> None:
-    from pyspark.errors import StreamingQueryException
-
-    classic_place.send(*(f"m{number}" for number in range(25)))
-    armed = crash_at(step, claim)
-    query = start(spark, classic_place.options, tmp_path, **SMALL)
-    if restarts:
-        with pytest.raises(StreamingQueryException):
-            query.awaitTermination(300)
-        query = start(spark, classic_place.options, tmp_path, **SMALL)
-    assert query.awaitTermination(300)
-    assert not armed.exists(), "nobody came to that step"
-    assert sorted(row.text for row in lake(spark, tmp_path)) == sorted(f"m{number}" for number in range(25))
-    assert classic_place.left() == []
 
 
 @pytest.mark.timeout(600)
