@@ -166,7 +166,7 @@ class LinkTag(Tag):
 class Sending:
     """A send that is not answered."""
 
-    __slots__ = ("envelope", "producer", "since", "token", "tx")
+    __slots__ = ("envelope", "producer", "sent_to", "since", "token", "tx")
 
     def __init__(self, producer: ProducerRecord, envelope: Envelope, tx: TxRecord | None, token: object, since: float) -> None:
         self.producer = producer
@@ -174,6 +174,8 @@ class Sending:
         self.tx = tx
         self.token = token
         self.since = since
+        self.sent_to: int | None = None
+        """The server that may have it already, by its place in the list."""
 
 
 class Request:

@@ -88,6 +88,7 @@ class Lifecycle:
         self._state = State.CONNECTING
         self._events: Events | None = None
         self._opened: Future[Capabilities] = Future()
+        self._began_with: Capabilities | None = None
         self._closed: Future[None] | None = None
         self._end_cause: Exception | None = None
         self._trial: Epoch | None = None
@@ -226,6 +227,9 @@ class Lifecycle:
             refused_id = isinstance(failure, ProviderError) and failure.kind is ErrorKind.CLIENT_ID
             final = not isinstance(failure, ProviderError) or failure.kind in _FINAL or (refused_id and not self.in_grace)
             return failure if isinstance(failure, Exception) else ProviderError(ErrorKind.CONNECTION, str(failure)), final
+        missing = [] if self._began_with is None else self._began_with.missing_at(opened.result())
+        if missing:
+            return _another_broker(self.url_of(epoch.place), self._began_with, opened.result(), missing), False
         try:
             await self.restoring.restore(epoch, self._steps)
         except ProviderError as refused:
@@ -246,12 +250,12 @@ class Lifecycle:
                 self.epoch = epoch
                 self._state = State.UP
                 grants = self.restoring.grants(epoch)
-            self.sends.detects = capabilities.broker == "artemis"
-            self.sends.marks_duplicates = bool(getattr(self.options, "artemis_dedup", False))
+            self.sends.duplicate_property = capabilities.duplicate_property
             attempts = self._back_off.attempts
             self._back_off.succeeded(epoch.place, now, startup=startup)
             self._watch.on_attempt(self.url_of(epoch.place), attempts, None)
             if startup:
+                self._began_with = capabilities
                 resolve(self._opened, capabilities)
             else:
                 _log.info("resumed at %s, attempt %d", self.url_of(epoch.place), attempts)
@@ -366,6 +370,15 @@ class Lifecycle:
             epoch.end(cause)
             self.sends.lost(epoch, cause)
         resolve(closed)
+
+
+def _another_broker(url: str, began: Capabilities | None, here: Capabilities, missing: list[str]) -> ProviderError:
+    was = f"{began.broker} {began.version}" if began is not None else "another broker"
+    text = (
+        f"at {url} is {here.broker} {here.version}, where a connection that began on {was} cannot go on: {', '.join(missing)} "
+        "is not the same there; list servers of one kind"
+    )
+    return ProviderError(ErrorKind.UNSUPPORTED, text, fatal=True)
 
 
 def _gave_up(last: Exception, attempts: int) -> ProviderError:

@@ -1,7 +1,7 @@
 """The sends of a connection that may be made again: each is answered exactly once, whatever becomes of its link.
 
 A send that was under way when its link was lost has an unknown outcome. It fails and says so; or, if the application asked for
-it, it is sent again: where the broker detects duplicates by an id (Artemis) that is exact, elsewhere the copy bears a mark.
+it, it is sent again: where the broker detects duplicates by an id that is exact, elsewhere the copy bears a mark.
 A send that no link has seen waits for the next one, for as long as a send may take.
 """
 
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from jmsapi._emulation.reconnecting_epoch import Epoch
     from jmsapi._emulation.reconnecting_lifecycle import Lifecycle
 
-__all__ = ["DUPLICATE_ID", "RESENT", "Sends"]
+__all__ = ["RESENT", "Sends"]
 
 RESENT: Final = "jmsapi_resent"
 """The property of a message that was sent again: true, and the first one may have arrived too."""
-DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
-"""The property by which Artemis knows a message that it has already."""
 
 
 class Sends:
@@ -50,16 +48,14 @@ class Sends:
         self._waiting: deque[Sending] = deque()
         """What no link has seen, and what is to be sent again; guarded by the connection's guard."""
         self._flushing = False
-        self.detects = False
-        """The broker knows duplicates by their id."""
-        self.marks_duplicates = False
-        """The provider says that id by itself."""
+        self.duplicate_property: str | None = None
+        """The property by whose value the broker of the moment knows duplicates; None where it does not."""
 
     def send(self, producer: ProducerRecord, envelope: Envelope, tx: TxRecord | None, token: object) -> None:
         """Send on the link of the moment, or wait for one."""
         life = self._life
-        if self._resend and self.detects and tx is None:
-            envelope = self._detectable(envelope)
+        if self._resend and self.duplicate_property is not None and tx is None:
+            envelope = _detectable(envelope, self.duplicate_property)
         sending = Sending(producer, envelope, tx, token, life.clock.monotonic())
         epoch = life.epoch
         if tx is not None or epoch is None or self._waiting or self._flushing:
@@ -79,13 +75,6 @@ class Sends:
                 return
         if epoch is not None and not self._started(epoch, sending):
             self._wait(sending)
-
-    def _detectable(self, envelope: Envelope) -> Envelope:
-        """Return a message by whose id the broker knows a copy; over STOMP the provider makes that of the message's id."""
-        message_id = envelope.message_id or f"ID:{uuid.uuid4()}"
-        if self.marks_duplicates:
-            return altered(envelope, message_id=message_id)
-        return altered(envelope, message_id=message_id, properties={**envelope.properties, DUPLICATE_ID: message_id})
 
     def _wait(self, sending: Sending) -> None:
         """Let a send that no link has seen wait for the next link."""
@@ -117,7 +106,7 @@ class Sends:
                 with self._life.guard:
                     inner_tx = tx.on(epoch)
                     tx.used = True
-            epoch.provider.send(producer, self._life.renamed(sending.envelope), inner_tx, sending.token)
+            epoch.provider.send(producer, self._life.renamed(self._marked(sending, epoch.place)), inner_tx, sending.token)
         except (NotYet, Refused, ProviderError) as error:
             if epoch.unanswered.pop(key, None) is None:
                 return True
@@ -145,7 +134,8 @@ class Sends:
             if sending.tx is not None:
                 answers.append((sending.token, _rolled_back()))
             elif self._resend and self._life.usable:
-                again.append(self._marked(sending))
+                sending.sent_to = epoch.place
+                again.append(sending)
             else:
                 text = f"the link was lost before the broker confirmed it ({cause.message}); it may or may not have arrived"
                 answers.append((sending.token, ProviderError(ErrorKind.IN_DOUBT, text)))
@@ -154,11 +144,11 @@ class Sends:
                 self._waiting.extendleft(reversed(again))
         self._answer(answers)
 
-    def _marked(self, sending: Sending) -> Sending:
-        if not self.detects:
-            properties = {**sending.envelope.properties, RESENT: True}
-            sending.envelope = altered(sending.envelope, properties=properties)
-        return sending
+    def _marked(self, sending: Sending, place: int) -> Envelope:
+        """Return a message with the mark of a copy, if it may be one of which the server does not know."""
+        if sending.sent_to is None or (self.duplicate_property is not None and sending.sent_to == place):
+            return sending.envelope
+        return altered(sending.envelope, properties={**sending.envelope.properties, RESENT: True})
 
     def flush(self) -> None:
         """Send what waits, in its order; what has waited too long fails instead."""
@@ -214,6 +204,13 @@ class Sends:
     def _answer(self, answers: list[SendResult]) -> None:
         if answers:
             self._life.above.on_sent(answers)
+
+
+def _detectable(envelope: Envelope, name: str) -> Envelope:
+    """Return a message by whose property the broker knows a copy; an id that the application gave stays."""
+    if name in envelope.properties:
+        return envelope
+    return altered(envelope, properties={**envelope.properties, name: envelope.message_id or f"ID:{uuid.uuid4()}"})
 
 
 def _spans_a_break(tx: TxRecord, epoch: Epoch | None) -> bool:

@@ -29,10 +29,6 @@ def build(make: Callable[[ProviderOptions], Provider], options: ProviderOptions,
     failover = options.failover
     if failover is None:
         return _of_a_link(make(options), options, clock)
-    if failover.resend_unconfirmed and "artemis_dedup" in type(options).model_fields:
-        # What is sent again must bear the id by which Artemis knows it; this wire has a word of its own for that.
-        options = options.having(artemis_dedup=True)
-        failover = options.failover or failover
     made_again = Reconnecting(lambda server: _of_a_link(make(server), server, clock), options, failover, clock, watch)
     return Checked(made_again, options) if options.checked else made_again
 

@@ -36,6 +36,9 @@ EMULATED: Final = Support(Level.EMULATED)
 NONE: Final = Support(Level.NONE)
 
 
+_MANNERS: Final = ("rollback_returns", "release_while_open", "broker_credit", "unsettled_window")
+"""What is read once, when a connection begins."""
+
 Quality = Support
 """A promise that a broker keeps or not, as the type of a field: the annotation is what tells qualities from features."""
 
@@ -105,6 +108,8 @@ class Capabilities:
     same_name_queue_and_topic: Quality = NATIVE
     expiry_in_broker: Quality = NATIVE
     user_id: Quality = NONE
+    duplicate_detection: Quality = NONE
+    """The broker knows a message that it has already by an id, and drops the copy; ``duplicate_property`` bears that id."""
 
     # manners and numbers
     rollback_returns: bool = False
@@ -117,6 +122,8 @@ class Capabilities:
     """The broker stops delivering at this many unsettled deliveries a consumer; None: credit alone decides."""
     max_message: int | None = None
     """Bytes; the largest message the broker takes."""
+    duplicate_property: str | None = None
+    """The property of a message that has its id for ``duplicate_detection``."""
 
     def of(self, feature: str) -> Support:
         """Return the support of a feature or quality by its field name.
@@ -142,6 +149,15 @@ class Capabilities:
         """
         self.of(name)
         return next(item.type for item in fields(self) if item.name == name) == "Quality"
+
+    def missing_at(self, other: Capabilities) -> list[str]:
+        """Return by name what holds here and does not at another broker, so that nobody can go on there as he was.
+
+        Qualities are left out: without them things go on, only less well.
+        """
+        own, others = self.supports(), other.supports()
+        gone = [name for name, support in own.items() if support and not others[name] and not self.is_quality(name)]
+        return gone + [name for name in _MANNERS if getattr(self, name) != getattr(other, name)]
 
     def with_(self, **changes: Support) -> Capabilities:
         """Return a copy in which some features are changed; decorators use it."""

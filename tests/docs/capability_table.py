@@ -54,6 +54,7 @@ TITLES = {
     "same_name_queue_and_topic": "one name for a queue and a topic",
     "expiry_in_broker": "expiry in the broker",
     "user_id": "JMSXUserID",
+    "duplicate_detection": "copy of a known message dropped by its id",
 }
 
 

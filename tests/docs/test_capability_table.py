@@ -24,6 +24,13 @@ def test_every_capability_has_a_row() -> None:
     assert len(fields(Capabilities)) > len(known)
 
 
+def test_a_broker_that_knows_duplicates_says_by_which_property(artemis: Broker, classic: Broker, rabbitmq: Broker) -> None:
+    for broker in (artemis, classic, rabbitmq):
+        for wire in capability_table.WIRES:
+            has = capability_table.asked(broker.url(wire))
+            assert bool(has.duplicate_detection) == (has.duplicate_property is not None), broker.kind
+
+
 def test_the_tables_say_what_the_brokers_answer(artemis: Broker, classic: Broker, rabbitmq: Broker) -> None:
     brokers = {"artemis": artemis, "classic": classic, "rabbitmq": rabbitmq}
     urls = {(kind, wire): broker.url(wire) for kind, broker in brokers.items() for wire in capability_table.WIRES}

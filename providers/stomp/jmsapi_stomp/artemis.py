@@ -13,12 +13,14 @@ from jmsapi.spi import (
     ConsumerSpec,
     DestinationKind,
     Envelope,
+    Level,
     MessageKind,
     Support,
     emulated,
     none,
 )
 from jmsapi_stomp.dialect import Dialect, group_of, number
+from jmsapi_stomp.frames import escape
 from jmsapi_stomp.plans import Headers, Plan
 
 __all__ = ["Artemis"]
@@ -29,6 +31,7 @@ _SCHEMES: Final = {
     DestinationKind.TEMPORARY_QUEUE: "temp-queue://",
     DestinationKind.TEMPORARY_TOPIC: "temp-topic://",
 }
+_DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 _BYTES_A_MESSAGE: Final = 1100
 _MANY: Final = 100
 _VOLATILE: Final = "jmsapi.volatile."
@@ -90,11 +93,13 @@ class Artemis(Dialect):
             subscription_change_detected=emulated("within this process; the broker keeps the old filter"),
             unknown_subscription_reported=none("the broker confirms what it does not know"),
             same_name_queue_and_topic=none("an address used both ways mixes them up"),
+            duplicate_detection=Support(Level.NATIVE, f"by the property {_DUPLICATE_ID}, of its last 20,000 unless configured"),
             rollback_returns=False,
             broker_credit=False,
             release_while_open=False,
             unsettled_window=None,
             max_message=self.max_frame,
+            duplicate_property=_DUPLICATE_ID,
             xa=NONE,
         )
 
@@ -123,8 +128,12 @@ class Artemis(Dialect):
         lines = "persistent:true\n" if envelope.delivery_mode == PERSISTENT else "persistent:false\n"
         if name is not None:
             lines += f"NATIVE_MESSAGE_ID:{name}\n"
-            if self.options.artemis_dedup:
-                lines += f"_AMQ_DUPL_ID:{name}\n"
+        known_by = envelope.properties.get(_DUPLICATE_ID)
+        if known_by is not None:
+            # As over AMQP: the broker reads it, and so does the receiver, from the property's own header.
+            lines += f"{_DUPLICATE_ID}:{escape(str(known_by))}\n"
+        elif name is not None and self.options.artemis_dedup:
+            lines += f"{_DUPLICATE_ID}:{name}\n"
         if envelope.timestamp:
             lines += f"JMS_PY_time:{envelope.timestamp}\n"
         if envelope.expiration:

@@ -162,8 +162,7 @@ class Link:
     def _fail_all(self, why: ProviderError) -> None:
         cause, doubt = lost(why), unknown(why)
         results = self._written.fail(cause, doubt)
-        for tokens in self._sends.values():
-            results += [(token, doubt) for token in tokens]
+        results += [(token, doubt) for tokens in self._sends.values() for token in tokens]
         self._sends.clear()
         if results:
             self._owner.on_receipts(results)

@@ -116,6 +116,19 @@ def test_a_send_that_fails_in_a_transaction_rolls_it_back(dial: Dial, classic: B
     assert line.nothing_more(line.consumer(Address(DestinationKind.QUEUE, queue.name + ".none")))
 
 
+def test_artemis_knows_a_message_by_the_property_that_its_capabilities_name(dial: Dial, artemis: Broker, queue: Address) -> None:
+    line = dial(artemis)
+    name = line.capabilities.duplicate_property
+    assert name is not None
+    consumer = line.consumer(queue, prefetch=10)
+    for body in ("once", "again"):
+        line.send(queue, body, properties={name: f"a:{queue.name}"})
+    line.send(queue, "the next", properties={name: f"b:{queue.name}"})
+    deliveries = line.receive(consumer, 2)
+    assert bodies(deliveries) == ["once", "the next"]
+    assert deliveries[0].envelope.properties == {name: f"a:{queue.name}"}
+
+
 def test_artemis_takes_a_duplicate_id_once_and_refuses_the_transaction_that_repeats_it(
     dial: Dial, artemis: Broker, queue: Address
 ) -> None:

@@ -32,6 +32,8 @@ from jmsapi.spi import (
 )
 
 LOST = "the link was cut"
+DETECTING = "a broker that detects duplicates"
+DUPLICATE_ID = "known_by"
 
 
 class HandClock:
@@ -117,6 +119,9 @@ class World:
 
     def __init__(self, broker: str = "frail") -> None:
         self.broker = broker
+        self.capabilities = Capabilities(
+            provider="frail", broker=broker, duplicate_property=DUPLICATE_ID if broker == DETECTING else None
+        )
         self.queues: dict[str, list[Stored]] = {}
         self.stored: list[Envelope] = []
         """Everything that was ever accepted, in its order."""
@@ -131,18 +136,19 @@ class World:
         self.temporary = itertools.count(1)
         self.opened = 0
         self._orders = itertools.count()
-        self._duplicates: set[object] = set()
+        self.duplicates: set[object] = set()
+        """The ids that it knows."""
 
     @property
     def living(self) -> list[FrailLink]:
         return [link for link in self.links if link.alive]
 
     def put(self, envelope: Envelope) -> None:
-        duplicate_id = envelope.properties.get("_AMQ_DUPL_ID")
-        if self.broker == "artemis" and duplicate_id is not None:
-            if duplicate_id in self._duplicates:
+        duplicate_id = envelope.properties.get(DUPLICATE_ID)
+        if self.broker == DETECTING and duplicate_id is not None:
+            if duplicate_id in self.duplicates:
                 return
-            self._duplicates.add(duplicate_id)
+            self.duplicates.add(duplicate_id)
         self.stored.append(envelope)
         self.queues.setdefault(envelope.destination.name, []).append(Stored(envelope, order=next(self._orders)))
         self.hand_out()
@@ -285,7 +291,7 @@ class FrailLink:
 
         def accept() -> Capabilities:
             self.alive = True
-            return Capabilities(provider="frail", broker=self.world.broker)
+            return self.world.capabilities
 
         return self._ask(accept)
 

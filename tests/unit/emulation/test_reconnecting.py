@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from jmsapi._emulation.checked import Checked
 from jmsapi._emulation.reconnecting import Reconnecting
 from jmsapi._emulation.reconnecting_backoff import BackOff
 from jmsapi.spi import (
+    EMULATED,
+    NATIVE,
+    NONE,
     Address,
     ConsumerSpec,
     DestinationKind,
@@ -24,7 +28,7 @@ from jmsapi.spi import (
 )
 from jmsapi.spi.options import FailoverOptions, ProviderOptions
 
-from .frail import FrailLink, HandClock, World
+from .frail import DETECTING, DUPLICATE_ID, FrailLink, HandClock, World
 from .test_reconnecting_model import Core, Token
 
 QUEUE = Address(DestinationKind.QUEUE, "q")
@@ -39,9 +43,9 @@ def failover(**given: object) -> FailoverOptions:
 class Bench:
     """One connection to a broker in memory."""
 
-    def __init__(self, **given: object) -> None:
+    def __init__(self, broker: str = "frail", **given: object) -> None:
         self.clock = HandClock()
-        self.world = World()
+        self.world = World(broker)
         self.core = Core()
         options = failover(**given)
         server = options.servers[0].model_copy(update={"failover": options})
@@ -133,6 +137,47 @@ def test_a_call_that_waited_too_long_for_a_link_fails_and_is_not_made() -> None:
     assert isinstance(error, ProviderError)
     assert error.kind is ErrorKind.TIMEOUT
     assert bench.world.stored == []
+
+
+def unanswered(bench: Bench, *, moves: bool = False) -> PlainEnvelope:
+    """Send, lose the answer, and return what is stored last when there is a link again, to another server perhaps."""
+    bench.provider.send(bench.producer, PlainEnvelope(MessageKind.TEXT, QUEUE, body="once?"), None, Token(0, None))
+    bench.world.living[0].broker_step()
+    assert len(bench.world.stored) == 1
+    if moves:
+        bench.world.refusals.append(ProviderError(ErrorKind.CONNECTION, "the first one is gone", fatal=True))
+        bench.world.duplicates.clear()
+    bench.cut()
+    bench.pass_time(3)
+    *_, last = bench.world.stored
+    assert isinstance(last, PlainEnvelope)
+    return last
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_copy_bears_the_mark_where_the_server_does_not_know_the_message(moves: bool) -> None:
+    """Another server of the list may have a memory of its own, even if it detects duplicates."""
+    bench = Bench(resend_unconfirmed=True, broker=DETECTING)
+    last = unanswered(bench, moves=moves)
+    assert len(bench.world.stored) == (2 if moves else 1)
+    assert last.properties.get("jmsapi_resent", False) is moves
+    assert DUPLICATE_ID in last.properties
+    assert unanswered(Bench(resend_unconfirmed=True)).properties == {"jmsapi_resent": True}
+
+
+def test_a_server_whose_broker_lacks_what_the_connection_began_with_is_passed_over() -> None:
+    bench = Bench()
+    bench.world.capabilities = replace(bench.world.capabilities, transactions=NONE, rollback_returns=True, user_id=NATIVE)
+    bench.cut()
+    bench.pass_time(3)
+    assert not bench.core.up
+    error = bench.core.failures[-1]
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.UNSUPPORTED
+    assert "transactions, rollback_returns is not the same there; list servers of one kind" in error.message
+    bench.world.capabilities = replace(bench.world.capabilities, transactions=EMULATED, rollback_returns=False)
+    bench.pass_time(30)
+    assert bench.core.up
 
 
 def test_why_a_link_ended_is_no_answer_to_what_else_was_asked_on_it() -> None:

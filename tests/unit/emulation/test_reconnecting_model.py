@@ -36,7 +36,7 @@ from jmsapi.spi import (
 )
 from jmsapi.spi.options import FailoverOptions, ProviderOptions
 
-from .frail import FrailLink, HandClock, World
+from .frail import DETECTING, FrailLink, HandClock, World
 
 QUEUE = Address(DestinationKind.QUEUE, "q")
 CREDIT = 3
@@ -88,6 +88,8 @@ class Core:
         """Delivered and not settled, by the link of the moment."""
         self.credit = 0
         self.seen: Counter[Any] = Counter()
+        self.failures: list[Exception] = []
+        """Why attempts have failed."""
 
     def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
         assert self.up, "a delivery while there is no link"
@@ -115,6 +117,8 @@ class Core:
 
     def on_attempt(self, url: str, attempt: int, cause: Exception | None) -> None:
         assert attempt >= 1
+        if cause is not None:
+            self.failures.append(cause)
 
 
 class ReconnectingModel(RuleBasedStateMachine):
@@ -375,7 +379,7 @@ class ReconnectingModel(RuleBasedStateMachine):
         if self.resend:
             assert error is None
             assert times >= 1
-            assert times == 1 or self.broker != "artemis", "sent again, and stored twice where duplicates are detected"
+            assert times == 1 or self.broker != DETECTING, "sent again, and stored twice where duplicates are detected"
         elif error is None:
             assert times == 1
         else:
@@ -413,7 +417,7 @@ class ResendingModel(ReconnectingModel):
 class DetectingModel(ResendingModel):
     """The same at a broker that detects duplicates."""
 
-    broker = "artemis"
+    broker = DETECTING
 
 
 SETTINGS = settings(max_examples=40, stateful_step_count=40, deadline=None)

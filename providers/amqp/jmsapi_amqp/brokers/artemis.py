@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import Capabilities, ConsumerSpec, ErrorKind, ProviderError, emulated, none
+from jmsapi.spi import Capabilities, ConsumerSpec, ErrorKind, Level, ProviderError, Support, emulated, none
 from jmsapi_amqp.attach import Source, Target, attach_sender, end_link
 from jmsapi_amqp.brokers.base import Broker
 from jmsapi_amqp.draining import pause
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Artemis"]
 
+DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 _GOING_S: Final = 1.0
 """How long the broker is given to delete a subscription's queue, in seconds.
 
@@ -41,8 +42,10 @@ class Artemis(Broker):
             redelivered_flag=none("right after an orderly end; the broker does not count every delivery whose link was lost"),
             shared_subscription=emulated("within this process its name rests for a moment when it has ended"),
             shared_durable_subscription=emulated("that its name is an unshared one's is known within this process only"),
+            duplicate_detection=Support(Level.NATIVE, f"by the property {DUPLICATE_ID}, of its last 20,000 unless configured"),
             xa=none("AMQP 1.0 has no XA"),
             rollback_returns=True,
+            duplicate_property=DUPLICATE_ID,
         )
 
     async def attach_consumer(
