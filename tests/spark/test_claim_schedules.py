@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from claim_model import ModelBroker, ModelCodec, ModelStore, Process, World, ids_of
@@ -17,14 +18,16 @@ from claim_mutants import (
 )
 
 from jmsapi.errors import JMSException
-from jmsapi.spark.batchlog import BatchLog
+from jmsapi.spark.batchlog import BatchLog, Dedup
 from jmsapi.spark.claim import Claim, Limits
 
 
 class Stage:
     """A world whose processes go as far as they are told."""
 
-    def __init__(self, log: type[BatchLog], messages: list[str], *, local: bool = False, claim: type[Claim[str]] = Claim) -> None:
+    def __init__(
+        self, log: Callable[..., BatchLog], messages: list[str], *, local: bool = False, claim: type[Claim[str]] = Claim
+    ) -> None:
         self.world = World(0)
         self.store = ModelStore(self.world, local=local)
         self.broker = ModelBroker(self.world, silence=0)
@@ -171,6 +174,49 @@ def test_a_claim_that_is_being_deleted_is_not_read_as_a_shorter_one() -> None:
     with pytest.raises(JMSException, match="sealed and deleted"):
         stage.rows(1, 0)
     stage.world.kill(sealer)
+
+
+@pytest.mark.parametrize(
+    ("dedup", "later_ms", "expected"),
+    [
+        ("in-doubt", 0, ["m1", "m2", "m3"]),
+        ("window", 0, ["m3"]),
+        ("window", 1000, ["m1", "m2", "m3"]),
+        ("off", 0, ["m1", "m2", "m3"]),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "not sealed"])
+def test_a_broker_that_forgets_acknowledgements_needs_a_window(
+    dedup: Dedup, later_ms: float, expected: list[str], sealed: bool
+) -> None:
+    stage = Stage(partial(BatchLog, dedup=dedup, window_ms=500), ["m1", "m2"])
+    stage.world.finish(stage.claim("first", 1, 0))
+    assert stage.rows(1, 0) == ["m1", "m2"]
+    if sealed:
+        stage.do(lambda log: log.seal(1))
+    stage.broker.pending += ["m1", "m2", "m3"]
+    stage.world.now += later_ms
+    stage.world.finish(stage.claim("second", 2, 0))
+    # What is not sealed is known as long as it is there.
+    assert stage.rows(2, 0) == (["m3"] if dedup == "window" and not sealed else expected)
+    assert stage.broker.pending == [], "what is left out is acknowledged all the same"
+
+
+@pytest.mark.parametrize(("later_ms", "expected"), [(0, ["m3"]), (5000, ["m1", "m2", "m3"])])
+def test_ids_in_doubt_are_remembered_for_a_time(later_ms: float, expected: list[str]) -> None:
+    stage = Stage(partial(BatchLog, retention_ms=1000), ["m1", "m2"])
+    dead = stage.claim("dead", 1, 0)
+    stage.go(dead, "acknowledge")  # published, and its connection lives on without an acknowledgement
+    stage.world.finish(stage.claim("retry", 1, 0))
+    stage.do(lambda log: log.seal(1))
+    stage.world.now += later_ms
+    stage.world.finish(stage.claim("next", 2, 0))
+    stage.do(lambda log: log.seal(2))
+    stage.world.kill(dead)
+    stage.drop(dead)
+    stage.broker.pending.append("m3")
+    stage.world.finish(stage.claim("third", 3, 0))
+    assert stage.rows(3, 0) == expected
 
 
 def test_a_claim_of_many_attempts_does_not_exceed_its_share() -> None:

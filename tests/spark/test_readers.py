@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,34 @@ def test_a_durable_subscription_is_read_by_one_claim_after_the_other(classic_pla
     assert sorted(texts(reader, reader.partitions(start, end))) == [f"m{number}" for number in range(6)]
     reader.stop()
     with jmsapi.connection_factory(classic_place.full_url, client_id=topic).create_context() as context:
+        context.unsubscribe("spark")
+
+
+def test_claims_share_a_durable_subscription(artemis_place: Any, tmp_path: Path) -> None:
+    topic = f"{artemis_place.queue}.topic"
+    options = {name: value for name, value in artemis_place.options.items() if name != "queue"} | {
+        "topic": topic,
+        "subscription": "spark",
+        "stagingLocation": str(tmp_path),
+        "leadMessages": "2",
+        "roundMessages": "2",
+        "pollTimeout": "300ms",
+    }
+    reader = JmsDataSource(options).streamReader(schema("text"))
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ReadMaxRows(100)) == start, "the first look makes the subscription"
+    with jmsapi.connection_factory(artemis_place.full_url).create_context() as context:
+        producer = context.create_producer()
+        for number in range(12):
+            producer.send(context.create_topic(topic), f"m{number}")
+    end = reader.latestOffset(start, ReadMaxRows(100))
+    assert end["claims"] == 2
+    partitions = reader.partitions(start, end)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda one: texts(reader, [one]), partitions))
+    assert sorted(text for rows in found for text in rows) == sorted(f"m{number}" for number in range(12))
+    reader.stop()
+    with jmsapi.connection_factory(artemis_place.full_url).create_context() as context:
         context.unsubscribe("spark")
 
 
