@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pytest
 
 import jmsapi
-from jmsapi import ConnectionListener, JMSException, Session
+from jmsapi import CompletionListener, ConnectionListener, JMSException, Session
 from jmsapi.testing import FaultProxy
 from jmsapi_conformance.brokers import Broker, BrokerKind, Wire
 
@@ -55,6 +55,23 @@ class Told(ConnectionListener):
     def wait_for(self, ready: Callable[[], bool]) -> None:
         with self._changed:
             assert self._changed.wait_for(ready, WAIT_S)
+
+
+class Answered(CompletionListener):
+    """Counts the answers to sends."""
+
+    def __init__(self) -> None:
+        self._good = threading.Semaphore(0)
+
+    def on_completion(self, message: jmsapi.Message) -> None:
+        self._good.release()
+
+    def on_exception(self, message: jmsapi.Message, exception: Exception) -> None:
+        raise AssertionError(f"the send failed: {exception}")
+
+    def wait_for(self, n: int) -> None:
+        for _ in range(n):
+            assert self._good.acquire(timeout=WAIT_S)
 
 
 @dataclass
@@ -284,8 +301,11 @@ def test_a_commit_whose_answer_is_lost_is_in_doubt_and_whole(bench: Bench) -> No
     with bench.factory().create_connection() as connection, ThreadPoolExecutor(1) as pool:
         session = connection.create_session(Session.SESSION_TRANSACTED)
         producer = session.create_producer(session.create_queue(bench.name))
+        answered = Answered()
         for number in range(3):
-            producer.send(session.create_text_message(str(number)))
+            producer.send(session.create_text_message(str(number)), completion_listener=answered)
+        # A commit waits for the answers to the sends before it asks for anything.
+        answered.wait_for(3)
         bench.proxy.stall("to_client")
         before = bench.proxy.passed("to_broker")
         committing = pool.submit(session.commit)
