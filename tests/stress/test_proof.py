@@ -36,6 +36,9 @@ def test_a_confirmed_message_that_never_came_is_lost_unless_it_is_left_in_a_queu
     assert not book.verdict().good
     book.left(body_of("a:1"))
     assert book.verdict().good
+    book = booked(Fate.CONFIRMED)
+    book.left(body_of("a:1"), "ID:1")
+    assert (book.verdict().good, book.verdict().counts["left in a queue"]) == (True, 1)
 
 
 def test_a_message_that_was_rolled_back_and_came_is_a_ghost() -> None:
@@ -56,6 +59,57 @@ def test_two_copies_of_one_message_are_one_too_many() -> None:
     book.received(body_of("a:1"), "ID:1")
     book.received(body_of("a:1"), "ID:2")
     assert book.verdict().violations["copied twice"] == 1
+
+
+def test_a_message_that_was_moved_and_is_still_there_is_one_too_many() -> None:
+    book = booked(Fate.CONFIRMED)
+    book.received(body_of("a:1"), "ID:1")
+    book.left(body_of("a:1"))
+    assert book.verdict().violations["copied twice"] == 1
+    book = booked(Fate.CONFIRMED)
+    book.left(body_of("a:1"), "ID:1")
+    book.left(body_of("a:1"), "ID:2")
+    assert book.verdict().violations["copied twice"] == 1
+
+
+def test_an_acknowledged_copy_that_is_left_in_a_queue_is_one_too_many() -> None:
+    book = booked(Fate.CONFIRMED)
+    copy = book.received(body_of("a:1"), "ID:1")
+    assert copy is not None
+    book.acked([copy], time.monotonic())
+    book.left(body_of("a:1"), "ID:1")
+    assert book.verdict().violations["again"] == 1
+
+
+def test_a_copy_that_could_not_be_acknowledged_is_owed_until_it_comes_again_or_is_found() -> None:
+    for found in (True, False):
+        book = booked(Fate.CONFIRMED)
+        copy = book.received(body_of("a:1"), "ID:1")
+        assert copy is not None
+        book.not_acked([copy])
+        assert book.verdict().violations["kept back"] == 1
+        if found:
+            book.left(body_of("a:1"), "ID:1")
+        else:
+            book.received(body_of("a:1"), "ID:1")
+        assert book.verdict().good
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_copy_that_comes_while_it_is_in_hand_is_one_too_many_unless_a_link_broke(broken: bool) -> None:
+    book = booked(Fate.CONFIRMED)
+    book.received(body_of("a:1"), "ID:1")
+    if broken:
+        with book.breaking():
+            pass
+    book.received(body_of("a:1"), "ID:1")
+    assert book.verdict().violations["in hand twice"] == (not broken)
+
+
+def test_a_send_of_which_nothing_was_told_is_a_violation() -> None:
+    book = Book(acks_answered=True)
+    book.sending(["a:1"])
+    assert book.verdict().violations["unanswered"] == 1
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -118,6 +172,8 @@ def test_an_answer_that_comes_twice_is_a_fault() -> None:
     book = booked(Fate.CONFIRMED)
     with pytest.raises(AssertionError):
         book.told(["a:1"], Fate.UNKNOWN)
+    # Whoever was told in a listener cannot say so: it is in the accounts.
+    assert book.verdict().violations["answered twice"] == 1
 
 
 @pytest.mark.broker

@@ -93,10 +93,11 @@ class Run:
         self.done["seconds"] = int(time.monotonic() - began)
         if not broker.is_alive:
             broker.restart(ready_s=START_S)
-        for name in (FIRST, SECOND):
-            self.done[f"left in {name}"] = drained(broker.url(self.wire), name, book.left)
+        url = broker.url(self.wire)
+        self.done[f"left in {FIRST}"] = drained(url, FIRST, lambda body, _: book.left(body))
+        self.done[f"left in {SECOND}"] = drained(url, SECOND, book.left)
         for name in ("DLQ", "ActiveMQ.DLQ"):
-            if left := drained(broker.url(self.wire), name, lambda body: None):
+            if left := drained(url, name, lambda _, __: None):
                 self.troubles.append(f"{left} messages in {name}")
         return book.verdict(), stage
 

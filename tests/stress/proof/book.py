@@ -7,8 +7,11 @@ Violations:
 
 - lost: the send or its commit was confirmed, and no consumer was ever given the message, nor is it left in a queue;
 - ghost: the sender was told that the message is not sent (rolled back), and it came all the same;
-- copied twice: one message became two, though the mover's transaction takes and sends together;
-- again: a copy came after it had been acknowledged and the broker had taken that;
+- copied twice: one message became two, or is still where it was moved from: the mover's transaction takes and sends together;
+- again: a copy came, or is left in a queue, after it had been acknowledged and the broker had taken that;
+- in hand twice: a copy came while the application still had it from before, and no link broke in between;
+- kept back: the application was given a copy, could not acknowledge it, and it neither came again nor is left in a queue;
+- unanswered, answered twice: a send of which the sender was told nothing, or more than once;
 - damaged: a body that nobody sent.
 
 What the client was told is not known is counted apart: sends and commits without an answer, and acknowledgements that failed,
@@ -100,7 +103,8 @@ class Book:
 
     Args:
         acks_answered: The broker answers acknowledgements.
-        unsure_s: Where it does not, how long before a break an acknowledgement may have been on its way.
+        unsure_s: How exactly the times of breaks are known; where the broker does not answer acknowledgements, how long before
+            a break one may have been on its way.
     """
 
     def __init__(self, *, acks_answered: bool, unsure_s: float = 2.0) -> None:
@@ -113,7 +117,16 @@ class Book:
         self._received: dict[Copy, list[float]] = defaultdict(list)
         self._acked: dict[Copy, tuple[float, float]] = {}
         self._ack_unknown: set[Copy] = set()
+        self._in_hand: dict[Copy, float] = {}
+        """Given to an application that has not asked yet to acknowledge it, and when."""
+        self._twice_in_hand: list[tuple[Copy, float, float]] = []
+        self._owed: set[Copy] = set()
+        """Given to an application that could not acknowledge it: it is to come again."""
         self._left: set[str] = set()
+        self._left_behind: set[str] = set()
+        """Left where they are moved from."""
+        self._left_copies: dict[str, set[str]] = defaultdict(set)
+        self._answered_twice: list[str] = []
         self._breaks: list[_Break] = []
         self._again: list[_Again] = []
         self._damaged = 0
@@ -136,6 +149,7 @@ class Book:
         with self._lock:
             for id in ids:
                 if self._fates[id] is not Fate.OPEN:
+                    self._answered_twice.append(id)
                     raise AssertionError(f"{id} was answered twice: {self._fates[id]}, then {fate}")
                 self._fates[id] = fate
                 if why:
@@ -160,6 +174,10 @@ class Book:
                 self.handled += 1
             self._copies[id].add(copy)
             self._received[one].append(now)
+            self._owed.discard(one)
+            if one in self._in_hand:
+                self._twice_in_hand.append((one, self._in_hand[one], now))
+            self._in_hand[one] = now
             if one in self._acked:
                 self._again.append(_Again(one, *self._acked[one], now))
             self.last_progress = now
@@ -170,12 +188,22 @@ class Book:
         now = time.monotonic()
         with self._lock:
             for one in copies:
+                self._in_hand.pop(one, None)
                 self._acked[one] = (asked_at, now)
 
     def ack_unknown(self, copies: Iterable[Copy]) -> None:
-        """They were to be acknowledged, and the call failed."""
+        """They were to be acknowledged, and the call failed so that it may have been done."""
         with self._lock:
-            self._ack_unknown.update(copies)
+            for one in copies:
+                self._in_hand.pop(one, None)
+                self._ack_unknown.add(one)
+
+    def not_acked(self, copies: Iterable[Copy]) -> None:
+        """They are not acknowledged: nobody asked, or was told that it was not done. The application gives them back."""
+        with self._lock:
+            for one in copies:
+                self._in_hand.pop(one, None)
+                self._owed.add(one)
 
     @contextmanager
     def breaking(self) -> Iterator[None]:
@@ -188,14 +216,22 @@ class Book:
         finally:
             one.ended_at = time.monotonic()
 
-    def left(self, body: str) -> None:
-        """A message was found in a queue at the end."""
+    def left(self, body: str, copy: str | None = None) -> None:
+        """A message was found in a queue at the end: in the first one, or a copy in the second."""
         id = id_in(body)
         with self._lock:
             if id is None or id not in self._fates:
                 self._damaged += 1
-            else:
-                self._left.add(id)
+                return
+            self._left.add(id)
+            if copy is None:
+                self._left_behind.add(id)
+                return
+            one = Copy(id, copy)
+            self._left_copies[id].add(copy)
+            self._owed.discard(one)
+            if one in self._acked:
+                self._again.append(_Again(one, *self._acked[one], time.monotonic()))
 
     # ---- verdict --------------------------------------------------------------------------------------------------
     @property
@@ -213,11 +249,13 @@ class Book:
             came = set(self._copies) | self._left
             lost = [id for id in by_fate[Fate.CONFIRMED] if id not in came]
             ghosts = [id for id in by_fate[Fate.REFUSED] if id in came]
-            twice = [id for id, copies in self._copies.items() if len(copies) > 1]
+            copied = {id: self._copies.get(id, set()) | self._left_copies.get(id, set()) for id in came}
+            twice = [id for id, copies in copied.items() if len(copies) + (id in self._left_behind) > 1]
+            in_hand = [one for one, since, at in self._twice_in_hand if not self._broke_between(since, at)]
             unsure = [one for one in self._again if self._may_be_unknown(one)]
             again = [one for one in self._again if one not in unsure]
             redelivered = sum(len(times) - 1 for times in self._received.values())
-            unknown = by_fate[Fate.UNKNOWN] + by_fate[Fate.OPEN]
+            unknown = by_fate[Fate.UNKNOWN]
             verdict = Verdict(
                 counts={
                     "sent": len(self._fates),
@@ -236,12 +274,20 @@ class Book:
                     "ghost": len(ghosts),
                     "copied twice": len(twice),
                     "again": len(again),
+                    "in hand twice": len(in_hand),
+                    "kept back": len(self._owed),
+                    "unanswered": len(by_fate[Fate.OPEN]),
+                    "answered twice": len(self._answered_twice),
                     "damaged": self._damaged,
                 },
             )
             verdict.examples += [f"lost: {id}" for id in lost[:_SHOWN]]
             verdict.examples += [f"ghost: {id}, though {self._why.get(id, '?')}" for id in ghosts[:_SHOWN]]
-            verdict.examples += [f"copied twice: {id} as {sorted(self._copies[id])}" for id in twice[:_SHOWN]]
+            verdict.examples += [f"copied twice: {id} as {sorted(copied[id])}" for id in twice[:_SHOWN]]
+            verdict.examples += [f"in hand twice: {one.id} as {one.copy}" for one in in_hand[:_SHOWN]]
+            verdict.examples += [f"kept back: {one.id} as {one.copy}" for one in list(self._owed)[:_SHOWN]]
+            verdict.examples += [f"unanswered: {id}" for id in by_fate[Fate.OPEN][:_SHOWN]]
+            verdict.examples += [f"answered twice: {id}" for id in self._answered_twice[:_SHOWN]]
             verdict.examples += [
                 f"again: {one.copy.id} as {one.copy.copy}, {one.came_at - one.acked_at:.2f} s after it was acknowledged; breaks"
                 f" {[one.since(at) for at in self._breaks if one.acked_at - 5 < at.ended_at and at.began_at < one.came_at]}"
@@ -249,6 +295,9 @@ class Book:
                 for one in again[:_SHOWN]
             ]
             return verdict
+
+    def _broke_between(self, since: float, until: float) -> bool:
+        return any(at.began_at - self._unsure_s < until and since < at.ended_at + self._unsure_s for at in self._breaks)
 
     def _may_be_unknown(self, again: _Again) -> bool:
         """Whether an acknowledgement that nobody answered was on its way when the link broke, or followed it into the void."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import jmsapi
-from jmsapi import CompletionListener, Connection, JMSError, JMSException, Message, Session
+from jmsapi import CompletionListener, Connection, JMSError, Message, Session
 
 from .book import Book, Copy, Fate, body_of
 
@@ -291,48 +291,55 @@ class Consumer(Worker):
         super().__init__(stage, name, Session.CLIENT_ACKNOWLEDGE)
 
     def prepare(self, session: Session) -> None:
+        self.session = session
         self.consumer = session.create_consumer(session.create_queue(SECOND))
 
     def step(self) -> None:
         book = self.stage.book
         copies: list[Copy] = []
-        last: Message | None = None
+        first: Message | None = None
+        asked_at: float | None = None
         try:
             for n in range(BATCH):
                 message = self.consumer.receive(500 if n == 0 else 20)
                 if message is None:
                     break
-                last = message
+                first = first or message
                 copy = book.received(message.get_body(str), message.jms_message_id or "?")
                 if copy is not None:
                     copies.append(copy)
-            if last is None:
+            if first is None:
                 return
             asked_at = time.monotonic()
-            last.acknowledge()
-        except JMSError:
-            book.ack_unknown(copies)
+            # By the first one: an acknowledgement says nothing of what came by a link before that of its own message.
+            first.acknowledge()
+        except JMSError as error:
+            if asked_at is None or error.error_code == "redelivered":
+                book.not_acked(copies)
+                self._give_back()
+            else:
+                book.ack_unknown(copies)
             raise
         book.acked(copies, asked_at)
 
+    def _give_back(self) -> None:
+        """Have what was not acknowledged handed out again."""
+        try:
+            self.session.recover()
+        except JMSError as error:
+            self.stage.noted(f"{self.kind} recover", error)
+            self._drop()
 
-def drained(url: str, name: str, take: Callable[[str], None]) -> int:
+
+def drained(url: str, name: str, take: Callable[[str, str], None]) -> int:
     """Empty a queue on a healthy link; return how many messages were in it."""
     n = 0
     with jmsapi.connection_factory(url).create_context() as context:
         consumer = context.create_consumer(context.create_queue(name))
-        while (body := _body(consumer, 2000)) is not None:
+        while (message := consumer.receive(2000)) is not None:
             n += 1
-            take(body)
+            take(message.get_body(str), message.jms_message_id or "?")
     return n
-
-
-def _body(consumer: Any, timeout_ms: float) -> str | None:
-    try:
-        message = consumer.receive(timeout_ms)
-    except JMSException:
-        return None
-    return None if message is None else message.get_body(str)
 
 
 def workers(stage: Stage) -> Iterable[Worker]:

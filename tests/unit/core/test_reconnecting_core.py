@@ -154,6 +154,28 @@ def test_a_context_says_once_that_what_it_is_to_acknowledge_was_lost(bench: Benc
         context.acknowledge()
 
 
+def test_an_acknowledgement_covers_what_came_by_the_link_of_its_message_and_nothing_before_it(bench: Bench) -> None:
+    line, factory, safe = bench
+    put(safe, "q", "a")
+    with factory().create_connection() as connection:
+        connection.start()
+        session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+        consumer, other = (session.create_consumer(session.create_queue(name)) for name in ("q", "other"))
+        first = consumer.receive(WAIT_MS)
+        assert first is not None
+        line.cut()
+        put(safe, "other", "b")
+        later = other.receive(WAIT_MS)
+        assert later is not None
+        later.acknowledge()
+        with pytest.raises(JMSException) as raised:
+            first.acknowledge()
+        assert raised.value.error_code == "redelivered"
+        assert text_of(consumer.receive(WAIT_MS)) == "a"
+    assert texts_in(safe, "other") == []
+    assert texts_in(safe, "q") == ["a"]
+
+
 def test_acknowledging_again_what_was_acknowledged_before_the_break_is_harmless(bench: Bench) -> None:
     line, factory, safe = bench
     put(safe, "q", "a")
