@@ -18,9 +18,6 @@ from jmsapi_stomp.frames import Frame, escape
 
 __all__ = ["SentEnvelope", "end_frame", "message_frame", "naming_frame"]
 
-_TYPE: Final = b"\nJMS_PY_type:"
-_NULL: Final = b"\nJMS_PY_null:"
-_TIMESTAMP: Final = b"\ntimestamp:"
 _LATEST: Final = 2**63 - 1
 # What a SEND says to the server alone, and what only the server says in a MESSAGE.
 _NOT_HANDED_ON: Final = (
@@ -70,16 +67,18 @@ class SentEnvelope:
     )
 
     def __init__(self, frame: Frame, address: Address, dialect: Dialect, now_ms: int, name: str) -> None:
+        headers = frame.headers  # read once: all the rest looks there
         read = StompEnvelope(frame, dialect, address)
-        foreign = frame.raw(_TYPE) is None
-        lines = [line.removesuffix(b"\r") for line in frame.head.split(b"\n") if not line.startswith(_NOT_HANDED_ON)]
-        if foreign and frame.raw(_TIMESTAMP) is None:
+        foreign = "JMS_PY_type" not in headers
+        head = frame.head.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in frame.head else frame.head
+        lines = [line for line in head.split(b"\n") if line and not line.startswith(_NOT_HANDED_ON)]
+        if foreign and "timestamp" not in headers:
             lines.append(b"timestamp:%d" % now_ms)
         lines.append(b"content-length:%d\n" % len(frame.body))
-        self.lines = b"\n".join(line for line in lines if line)
+        self.lines = b"\n".join(lines)
         """The header lines that are handed on, each with its line feed."""
         self._data = frame.body
-        self._null = frame.raw(_NULL) is not None
+        self._null = "JMS_PY_null" in headers
         self.kind: MessageKind = read.kind
         self.destination = address
         self.message_id: str | None = f"ID:{name}" if foreign else read.message_id

@@ -107,8 +107,15 @@ class Frame:
             self._headers = self.read()
         return self._headers
 
+    @property
+    def known(self) -> dict[str, str] | None:
+        """All headers if they have been asked for, else None."""
+        return self._headers
+
     def read(self) -> dict[str, str]:
         """Read all headers, without keeping them; see ``headers``."""
+        if self._headers is not None:
+            return self._headers
         headers: dict[str, str] = {}
         text = text_of(self.head)
         escaped = "\\" in text
@@ -148,6 +155,9 @@ class Peek(Mapping[str, str]):
     def get(self, name: str, /, default: T) -> str | T: ...
     def get(self, name: str, /, default: object = None) -> object:
         """Return a header, or ``default``; quicker than what Mapping makes of ``__getitem__``."""
+        known = self._frame.known
+        if known is not None:
+            return known.get(name, default)
         value = self._frame.find(b"\n%s:" % name.encode())
         return default if value is None else value
 
