@@ -81,15 +81,21 @@ def parse_failover(
     ours: dict[str, object] = {}
     theirs: dict[str, object] = {}
     for source, pairs in (("the failover URL", given), ("the options", options)):
+        said: dict[str, str] = {}
         for name, value in pairs.items():
             known = names.get(name.removeprefix(_PREFIX)) if name != "servers" else None
             if known is not None:
+                if known in said:
+                    raise JMSException(f"{source}: {said[known]!r} and {name!r} are the same option, given twice", "bad-option")
+                said[known] = name
                 ours[known] = value
             elif name.startswith(_PREFIX):
                 near = closest(name.removeprefix(_PREFIX), set(names.values()), "options")
                 raise JMSException(f"{source}: unknown option {name!r}{near}", "unknown-option")
             else:
                 theirs[name] = value
+    for server in parts.servers:
+        _check_server(server)
     settings = validated(FailoverOptions, ours, "failover", error_code="bad-option")
     try:
         servers = tuple(parse(url, theirs) for url in parts.servers)
@@ -101,6 +107,18 @@ def parse_failover(
         raise JMSException(f"{str(error).partition('; ')[0]}{ends[0]}", "unknown-option") from None
     _check_alike(servers)
     return servers[0].model_copy(update={"failover": settings.model_copy(update={"servers": servers})})
+
+
+def _check_server(url: str) -> None:
+    """Refuse what stands between two commas and is no server's URL; the text is not quoted, as it may have a password."""
+    if is_failover(url):
+        raise JMSException("failover: a list stands in another list; write all servers in one", "bad-url")
+    if "," in url.partition("?")[0].rpartition("@")[2]:
+        raise JMSException(
+            "failover: there is a comma without a whole URL behind it; each server has its scheme, as in "
+            "failover:(amqp://a,amqp://b)",
+            "bad-url",
+        )
 
 
 def _names() -> dict[str, str]:

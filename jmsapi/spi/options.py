@@ -5,11 +5,14 @@ Not imported by ``jmsapi.spi`` itself, so that pydantic is loaded only when a fa
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveInt, SecretStr, SerializeAsAny
 
-__all__ = ["FailoverOptions", "ProviderOptions", "TlsOptions", "Words"]
+__all__ = ["FailoverOptions", "Milliseconds", "PositiveMilliseconds", "ProviderOptions", "TlsOptions", "Words"]
+
+_LONGEST_MS: Final = 1_000_000_000_000
+"""Some thirty years; no clock of the system waits longer than three hundred."""
 
 
 def _words(value: object) -> object:
@@ -20,6 +23,11 @@ def _words(value: object) -> object:
 
 Words = Annotated[frozenset[str], BeforeValidator(_words)]
 """A set of words; text is split at commas and blanks."""
+
+Milliseconds = Annotated[int, Field(ge=0, le=_LONGEST_MS)]
+"""A time that a clock can wait."""
+PositiveMilliseconds = Annotated[int, Field(gt=0, le=_LONGEST_MS)]
+"""The same, and not none at all."""
 
 
 class ProviderOptions(BaseModel):
@@ -41,10 +49,12 @@ class ProviderOptions(BaseModel):
         default=None, description="The most messages a consumer may have waiting and unacknowledged; more come when some are"
     )
     max_in_flight: PositiveInt = Field(default=1000, description="Unanswered sends of a connection; the next one waits")
-    connect_timeout_ms: PositiveInt = Field(default=15_000, description="Longest wait for a connection")
-    request_timeout_ms: PositiveInt = Field(default=30_000, description="Longest wait for an answer of the broker")
-    send_timeout_ms: PositiveInt = Field(default=30_000, description="Longest wait for a confirmed send, or for room to send")
-    close_timeout_ms: PositiveInt = Field(default=15_000, description="Longest time close() may take")
+    connect_timeout_ms: PositiveMilliseconds = Field(default=15_000, description="Longest wait for a connection")
+    request_timeout_ms: PositiveMilliseconds = Field(default=30_000, description="Longest wait for an answer of the broker")
+    send_timeout_ms: PositiveMilliseconds = Field(
+        default=30_000, description="Longest wait for a confirmed send, or for room to send"
+    )
+    close_timeout_ms: PositiveMilliseconds = Field(default=15_000, description="Longest time close() may take")
     max_redeliveries: int = Field(
         default=6,
         ge=-1,
@@ -99,14 +109,14 @@ class FailoverOptions(BaseModel):
         alias="startupMaxReconnectAttempts",
         description="The same for the first link of a connection; -1: as max_reconnect_attempts",
     )
-    startup_timeout_ms: PositiveInt = Field(
+    startup_timeout_ms: PositiveMilliseconds = Field(
         default=60_000, alias="startupTimeout", description="Longest time that create_connection may take, all attempts together"
     )
-    initial_reconnect_delay_ms: NonNegativeInt = Field(
+    initial_reconnect_delay_ms: Milliseconds = Field(
         default=0, alias="initialReconnectDelay", description="Wait before the first attempt after a lost link"
     )
-    reconnect_delay_ms: NonNegativeInt = Field(default=10, alias="reconnectDelay", description="Wait before the second attempt")
-    max_reconnect_delay_ms: PositiveInt = Field(
+    reconnect_delay_ms: Milliseconds = Field(default=10, alias="reconnectDelay", description="Wait before the second attempt")
+    max_reconnect_delay_ms: PositiveMilliseconds = Field(
         default=30_000, alias="maxReconnectDelay", description="Longest wait between two attempts"
     )
     use_reconnect_back_off: bool = Field(
@@ -119,7 +129,7 @@ class FailoverOptions(BaseModel):
         default=0.1, ge=0.0, le=1.0, description="Chance in each wait, as a part of it, so that clients do not come all at once"
     )
     randomize: bool = Field(default=False, description="Try the servers in an order of chance")
-    client_id_grace_ms: NonNegativeInt | None = Field(
+    client_id_grace_ms: Milliseconds | None = Field(
         default=None,
         alias="clientIdGrace",
         description="How long our own dead link may still hold the client id or a durable subscription; "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import ConfigDict, Field
 
-from jmsapi.spi.options import TlsOptions, Words
+from jmsapi.spi.options import PositiveMilliseconds, TlsOptions, Words
 
 __all__ = ["AmqpOptions"]
 
@@ -20,7 +20,9 @@ class AmqpOptions(TlsOptions):
         default=frozenset(),
         description="SASL mechanisms to choose from; empty: PLAIN with a user, EXTERNAL with a certificate, else ANONYMOUS",
     )
-    idle_timeout_ms: NonNegativeInt = Field(default=60_000, description="Longest silence of the broker; 0 trusts it for ever")
+    idle_timeout_ms: int = Field(
+        default=60_000, ge=0, le=(1 << 32) - 1, description="Longest silence of the broker; 0 trusts it for ever"
+    )
     max_frame: int = Field(default=65_536, ge=512, le=16_777_216, description="Largest AMQP frame we take, in bytes")
     broker: Literal["artemis", "classic", "rabbitmq"] | None = Field(
         default=None, description="The broker's product, when it does not say so itself"
@@ -47,7 +49,7 @@ class AmqpOptions(TlsOptions):
     rabbit_exchange: str = Field(
         default="amq.topic", min_length=1, alias="rabbit.exchange", description="RabbitMQ's exchange for topics"
     )
-    rabbit_delay_expiry_ms: PositiveInt = Field(
+    rabbit_delay_expiry_ms: PositiveMilliseconds = Field(
         default=60_000, alias="rabbit.delay_expiry_ms", description="An idle delay queue of RabbitMQ is dropped after this"
     )
 

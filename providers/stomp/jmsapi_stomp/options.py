@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import ConfigDict, Field, PositiveInt
 
-from jmsapi.spi.options import TlsOptions
+from jmsapi.spi.options import Milliseconds, TlsOptions
 
 __all__ = ["StompOptions"]
 
@@ -20,7 +20,7 @@ class StompOptions(TlsOptions):
         default=None, description="Which broker it is, when the broker hides its server header"
     )
     heartbeat_ms: int = Field(default=10_000, ge=0, le=3_600_000, description="Heart-beats, both ways; 0 for none")
-    drain_ms: NonNegativeInt = Field(default=25, description="How long receive_no_wait waits for what may be on its way")
+    drain_ms: Milliseconds = Field(default=25, description="How long receive_no_wait waits for what may be on its way")
     max_frame: PositiveInt | None = Field(default=None, description="Largest frame in bytes; the broker's default when left out")
     sync: Literal["persistent", "all"] = Field(default="persistent", description="Which sends the broker must confirm")
     foreign: Literal["auto", "text", "bytes"] = Field(
