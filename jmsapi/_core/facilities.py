@@ -86,7 +86,7 @@ class LendingSession(SessionImpl):
         """The server session could not be started: take them into the hand again."""
         with self.lock:
             self.lent.difference_update(entries)
-            self.hand = [entry for entry in entries if self.ledger.unlend(entry)]
+            self.hand = [entry for entry in entries if self.ledger.unlend(entry)] + self.hand
 
     def interrupted(self, cause: ProviderError) -> None:
         """What is lent comes again, too."""
@@ -121,6 +121,8 @@ class ConnectionConsumerImpl(ConnectionConsumer):
         self._pool = pool
         self._most = max_messages
         self._closing = threading.Event()
+        self._loads: list[Load] = []
+        """Those whose run is not over."""
         self._asking = False
         """The pool is asked for a server session, which has no end."""
         self._session = connection.add_session(LendingSession, CLIENT, None, None)
@@ -143,18 +145,28 @@ class ConnectionConsumerImpl(ConnectionConsumer):
         return self._pool
 
     def close(self) -> None:
-        """End it; see ConnectionConsumer."""
+        """End it: take back what nobody runs yet, and wait for what is run; see ConnectionConsumer."""
         if self._closing.is_set():
             return
         self._closing.set()
         deadline = Deadline(self._session.link.options.close_timeout_ms)
         session = self._session
+        for load in reversed(self._loads):
+            if load.take_back():
+                session.unlend(load.entries)
         session.put_back()
         if not session.closing:
             self._consumer.close()
         if threading.current_thread() is not self._thread and not self._asking:
             self._thread.join(deadline.remaining())
         session.put_back()
+        with session.lock:
+            # Its own listener may close it.
+            orderly = session.changed.wait_for(
+                lambda: all(load.over or load.session.dispatcher.is_own_thread for load in self._loads), deadline.remaining()
+            )
+        if not orderly:
+            _log.warning("close of a connection consumer: a server session still runs its messages")
         self._close_session()
 
     def _close_session(self) -> None:
@@ -236,7 +248,9 @@ class ConnectionConsumerImpl(ConnectionConsumer):
         entries = self._session.lend()
         if not entries:
             return None
-        return Load(session, self._consumer, entries, lambda: self._over(entries))
+        load = Load(session, self._consumer, entries, lambda: self._over(entries))
+        self._loads = [*(one for one in self._loads if not one.over), load]
+        return load
 
     def _over(self, entries: list[Entry]) -> None:
         self._session.returned(entries)

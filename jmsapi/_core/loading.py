@@ -34,7 +34,10 @@ class Load(ConsumerImpl):
 
     def __init__(self, session: SessionImpl, lender: ConsumerImpl, entries: list[Entry], ended: Callable[[], None]) -> None:
         self.entries = entries
+        self.over = False
+        """The run that had it has ended. Guarded by the lender's lock."""
         self._settled = ended
+        self._lender = lender.session
         self._begin(session, lender.spec, Inbox(), lender.handle, prefetch=0)
         with session.lock:
             session.ledger.file(self.inbox, [entry.delivery for entry in entries])
@@ -77,6 +80,7 @@ class Load(ConsumerImpl):
             idle = self.inbox.idle
         if idle:
             session.release(self.inbox)
+        self._note_over()
 
     def let_go(self) -> Future[None] | None:
         """All is settled: the consumer at the provider is the lender's to release."""
@@ -84,7 +88,17 @@ class Load(ConsumerImpl):
         return None
 
     def detach(self) -> None:
-        """Nothing comes by this object."""
+        """The session has done with it, or is closed: nobody will run it."""
+        session = self.session
+        with session.lock:
+            if self in session.loads:
+                session.loads.remove(self)
+        self._note_over()
+
+    def _note_over(self) -> None:
+        with self._lender.lock:
+            self.over = True
+            self._lender.changed.notify_all()
 
 
 def set_listener(session: SessionImpl, listener: Listener | None) -> None:

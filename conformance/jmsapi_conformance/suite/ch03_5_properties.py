@@ -16,7 +16,7 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.fixtures import Names
-from jmsapi_conformance.kit import Recorder, expect_nothing, outcome_of, receive, receive_text, send_texts
+from jmsapi_conformance.kit import Recorder, eventually, expect_nothing, outcome_of, receive, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._kinds import body_of, each_kind, filled, passed
 
@@ -160,6 +160,7 @@ def test_received_properties_are_read_only(
     other_session.create_consumer(destination).message_listener = listener
     send_texts(session, destination, "text")
     listener.wait_for(1)
+    eventually(lambda: heard, "the listener has tried")
     for setter, _ in SETTERS.values():
         with pytest.raises(MessageNotWriteableException):
             setter(received, "x")
