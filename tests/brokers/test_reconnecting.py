@@ -156,9 +156,10 @@ def test_sessions_consumers_producers_and_listeners_go_on_after_a_cut(bench: Ben
         listening.create_consumer(queue, "n > 0").message_listener = listen
         producer = sending.create_producer(queue)
         for number in range(1, 4):
-            message = sending.create_text_message(f"message {number}")
-            message.set_int_property("n", number)
-            producer.send(message)
+            for n in (-number, number):
+                message = sending.create_text_message(f"message {n}")
+                message.set_int_property("n", n)
+                producer.send(message)
             with arrived:
                 assert arrived.wait_for(lambda number=number: f"message {number}" in got, WAIT_S)
             bench.proxy.cut("fin" if number % 2 else "rst")
@@ -166,6 +167,8 @@ def test_sessions_consumers_producers_and_listeners_go_on_after_a_cut(bench: Ben
     # A cut may overtake the acknowledgement of the message before it; that one then comes again.
     assert list(dict.fromkeys(got)) == ["message 1", "message 2", "message 3"]
     assert told.interruptions == 3
+    left = [text_of(message) for message in bench.take_all()]
+    assert [text for text in left if text not in got] == ["message -1", "message -2", "message -3"]
 
 
 def test_heartbeats_go_on_after_a_cut(bench: Bench) -> None:

@@ -250,10 +250,12 @@ def test_a_rollback_after_a_break_succeeds(bench: Bench) -> None:
         session = connection.create_session(Session.SESSION_TRANSACTED)
         consumer = session.create_consumer(session.create_queue("q"))
         assert text_of(consumer.receive(WAIT_MS)) == "a"
+        session.create_producer(session.create_queue("out")).send(session.create_text_message("never"))
         line.cut()
         session.rollback()
         assert text_of(consumer.receive(WAIT_MS)) == "a"
         session.commit()
+        assert texts_in(safe, "out") == []
 
 
 def test_a_commit_whose_answer_is_lost_is_in_doubt_and_is_not_made_again(bench: Bench) -> None:
