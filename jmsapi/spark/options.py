@@ -20,11 +20,12 @@ from jmsapi.selector import compile_selector
 from jmsapi.spark.option_values import NAME, Count, Duration, Size, lower, option, upper
 from jmsapi.spark.staging import open_store
 
-__all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options"]
+__all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options", "read_stream_sink"]
 
 T = TypeVar("T", bound="JmsOptions")
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
 _IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
+_HADOOP_PATH: Final = re.compile("file:/(?!/)")
 # Options that Spark itself puts among ours, in lower case.
 _OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths", "queryname"})
 
@@ -322,6 +323,26 @@ def read_options(kind: type[T], given: Mapping[str, str]) -> T:
         options.check()
         return options
     raise JMSException(f"the jms {kind.what}: {'; '.join(problems)}", "bad-option")
+
+
+def read_stream_sink(given: Mapping[str, str]) -> SinkOptions:
+    """Validate the options of a stream's sink; what it stages is by default beside its checkpoint.
+
+    Args:
+        given: As for ``read_options``, with Spark's ``checkpointLocation`` where it is an option of the query.
+    Raises:
+        JMSException: As ``read_options``.
+    Threads: any.
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    checkpoint = values.get("checkpointlocation", "").rstrip("/")
+    if checkpoint and values.get("delivery", "").strip().lower() == "exactly-once":
+        # Hadoop writes a path as file:/place.
+        place = checkpoint.removeprefix("file:") if _HADOOP_PATH.match(checkpoint) else checkpoint
+        values.setdefault("staginglocation", f"{place}/jms-sink")
+    options = read_options(SinkOptions, values)
+    options.check_stream()
+    return options
 
 
 def documentation(kind: type[JmsOptions]) -> str:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from jmsapi.errors import JMSException
-from jmsapi.spark.options import SinkOptions, SourceOptions, read_options
+from jmsapi.spark.options import SourceOptions, read_options, read_stream_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,7 +133,7 @@ def _problems(pipeline: Pipeline) -> list[str]:
     found: list[str] = []
     sink, run = pipeline.sink, pipeline.run
     if sink.format == "jms":
-        read_options(SinkOptions, pipeline.sink_options())
+        read_stream_sink({**pipeline.sink_options(), "checkpointLocation": run.checkpoint})
         if sink.path is not None or sink.partitionBy:
             found.append("sink: path and partitionBy are for files")
     elif sink.path is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from jmsapi.errors import JMSError, JMSException, JMSSecurityException
 from jmsapi.spark.arrow import RecordBatch
 from jmsapi.spark.batch import BrowseReader, ConsumeReader, WorkPartition
 from jmsapi.spark.engine import Engine
-from jmsapi.spark.options import SinkOptions, SourceOptions, read_options
+from jmsapi.spark.options import SinkOptions, SourceOptions, read_options, read_stream_sink
 from jmsapi.spark.schema import DDL
 from jmsapi.spark.sink import JmsStreamWriter, JmsWriter
 from jmsapi.spark.stream import Stream
@@ -51,11 +50,6 @@ def _types() -> Mapping[str, str]:
     """Return the type of each column; Spark's own parser needs a session, which these processes have not."""
     columns = (column.partition(" ") for column in DDL.split(", "))
     return {name: kind for name, _, kind in columns}
-
-
-def _path(location: str) -> str:
-    """Return a location of Hadoop's, ``file:/place``, as a path; others as they are."""
-    return location.removeprefix("file:").rstrip("/") if re.match("file:/(?!/)", location) else location.rstrip("/")
 
 
 class JmsDataSource(DataSource):
@@ -104,13 +98,7 @@ class JmsDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JmsStreamWriter:
         """Return the writer of a stream."""
-        given = {name.lower(): value for name, value in self._options.items()}
-        checkpoint = given.get("checkpointlocation")
-        if checkpoint is not None and given.get("delivery", "").strip().lower() == "exactly-once":
-            given.setdefault("staginglocation", f"{_path(checkpoint)}/jms-sink")
-        options = read_options(SinkOptions, given)
-        options.check_stream()
-        return JmsStreamWriter(options, schema.names)
+        return JmsStreamWriter(read_stream_sink(self._options), schema.names)
 
     def _source(self) -> SourceOptions:
         parallelism = str(min(1024, max(1, self.default_parallelism)))

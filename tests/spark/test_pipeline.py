@@ -40,6 +40,22 @@ def test_a_good_pipeline_is_told_in_one_line(tmp_path: Path, capsys: pytest.Capt
     assert "ORDERS to parquet /data/orders, available-now" in capsys.readouterr().out
 
 
+ONCE = """
+format = "jms"
+url = "amqp://localhost"
+queue = "OUT"
+delivery = "exactly-once"
+"""
+
+
+def test_a_pipeline_to_jms_stages_beside_its_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start, end = GOOD.index("format = "), GOOD.index("[run]")
+    text = GOOD[:start] + ONCE + GOOD[end:]
+    assert check(tmp_path, text) == 0
+    assert check(tmp_path, text.replace("/data/orders-checkpoint", "hdfs://name/checkpoint")) == 1
+    assert "a staging location cannot be on hdfs://" in capsys.readouterr().err.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
