@@ -9,7 +9,7 @@ A file is named for its place, ``<step>-<claim>-<round>`` or ``<step>-<claim>-an
 - ``hold``: this process waits.
 - ``drop PORT``: this process loses its connections to a port, and waits.
 
-Who waits says so in the file ``held``, with its process id, until there is a file ``go``.
+Who waits says so in the file ``held``, with its process id, until there is a file ``go``; then in the file ``went-on``.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def _wait(folder: Path) -> None:
     until = time.monotonic() + _LONGEST_S
     while not (folder / "go").exists() and time.monotonic() < until:
         time.sleep(0.05)
+    (folder / "went-on").touch()
 
 
 def _drop(port: int) -> None:

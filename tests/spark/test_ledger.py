@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 import jmsapi
 from jmsapi import Session
 from jmsapi.errors import JMSException
-from jmsapi.spark.ledger import Ledger, Token
+from jmsapi.spark.ledger import Ledger, Token, _Move
 from jmsapi.spark.options import SinkOptions
 from jmsapi.spark.outbox import File, Outbox
 from jmsapi.spark.staging import LocalStore
@@ -149,6 +149,53 @@ def test_a_crash_before_any_step_of_the_sink_loses_and_doubles_nothing(tmp_path:
         steps.append(name)
     assert set(steps) >= {"tasks", "fix", "send", "settle", "settled", "clear", "cleared", "commit log"}
     assert len(steps) > 30
+
+
+class MovesTheTokenApart(_Move):
+    """Commits the rows, then the token."""
+
+    def _move(self, token: Token | None) -> None:
+        self._ledger.step("settle", self._batch, self._number)
+        self._session.commit()
+        super()._move(token)
+
+
+class ForgetsHowFarItIs(_Move):
+    """Begins a batch anew."""
+
+    def _take(self) -> Token | None:
+        token = super()._take()
+        if token is None or token.batch != self._batch or self._number:
+            return token
+        return Token(token.id, token.batch, 0, token.manifest)
+
+
+class FixesABatchAgain(Outbox):
+    """Lets a replay say what a batch consists of."""
+
+    def fix(self, batch: int, files: Sequence[tuple[int, File]]) -> None:
+        self.store.delete(f"s/{batch:09d}/manifest.json")
+        super().fix(batch, files)
+
+
+class DeletesBeforeTheEnd(Outbox):
+    """Deletes when a batch is fixed what earlier ones and this one had."""
+
+    def open(self, batch: int) -> None:
+        self.clear(batch)
+        super().open(batch)
+
+
+@pytest.mark.parametrize("mutant", [MovesTheTokenApart, ForgetsHowFarItIs, FixesABatchAgain, DeletesBeforeTheEnd])
+def test_the_crashes_notice_a_rule_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: type[Any]) -> None:
+    if issubclass(mutant, Outbox):
+        monkeypatch.setitem(globals(), "Outbox", mutant)
+    else:
+        monkeypatch.setattr("jmsapi.spark.ledger._Move", mutant)
+    at = 1
+    with pytest.raises((AssertionError, JMSException)):
+        while crash(tmp_path / str(at), at) is not None:
+            at += 1
 
 
 def test_a_zombie_and_its_successor_take_turns_and_each_row_is_sent_once(tmp_path: Path) -> None:
