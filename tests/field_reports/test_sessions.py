@@ -1,7 +1,7 @@
 """What went wrong with sessions, subscriptions and times in other people's clients, tried with ours on every backend.
 
-B03, B09, B10, B11, B13, B15, B20, B21, B23, B24. Where a report takes ``amqp_backend`` or ``stomp_backend`` the other wire's test
-is in ``tests/providers``.
+B03, B09, B10, B11, B13, B15, B17, B20, B21, B23, B24. Where a report takes ``amqp_backend`` or ``stomp_backend`` the other wire's
+test is in ``tests/providers``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 import jmsapi
 from jmsapi import CompletionListener, DeliveryMode, Message, Session, TextMessage
+from jmsapi.pool import SessionPool
 from jmsapi_conformance.brokers import Broker
 
 Backend = Any
@@ -247,6 +248,23 @@ def test_b23_a_wrong_selector_is_found_before_the_broker_sees_it(backend: Backen
                     session.create_browser(session.create_queue(backend.label), selector)
         send(session, topic, "still there")
         assert text_of(healthy.receive(WAIT_MS)) == "still there"
+
+
+def test_b17_a_borrowed_session_starts_with_defaults_whatever_the_last_borrower_set(backend: Backend) -> None:
+    with SessionPool(backend.factory(), sessions=1) as pool:
+        with pool.session() as session:
+            producer = session.create_producer(session.create_queue(backend.label))
+            producer.priority, producer.delivery_mode, producer.time_to_live = 9, DeliveryMode.NON_PERSISTENT, 60_000
+            producer.disable_message_id = True
+            if jmsapi.capabilities(backend.connect()).delivery_delay:
+                producer.delivery_delay = 60_000
+        with pool.session() as session:
+            place = session.create_queue(backend.label)
+            send(session, place, "text")
+            message = session.create_consumer(place).receive(WAIT_MS)
+            assert message is not None
+            assert (message.jms_priority, message.jms_delivery_mode) == (4, DeliveryMode.PERSISTENT)
+            assert (message.jms_expiration, message.jms_message_id is None) == (0, False)
 
 
 def test_b24_members_of_a_shared_durable_subscription_share_over_connections(backend: Backend) -> None:
