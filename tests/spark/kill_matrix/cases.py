@@ -99,7 +99,7 @@ def _source() -> list[Case]:
         ("acknowledge", "after appending"),
     ):
         kill = f"broker drops a consumer that lives on, {where}"
-        found.append(Case(13, kill, (f"{step}-1-1",), "drop", meanwhile="other claim", messages=550, options=drops))
+        found.append(Case(13, kill, (f"{step}-1-any",), "drop", meanwhile="other claim", messages=550, options=drops))
     return sorted(found, key=lambda case: case.row)
 
 
