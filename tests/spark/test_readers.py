@@ -187,7 +187,8 @@ def test_a_batch_looks_and_consumes(place: Any, tmp_path: Path) -> None:
         again.partitions()
 
 
-def test_every_kind_of_message_can_be_read_and_written_again(place: Any) -> None:
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_every_kind_of_message_can_be_read_and_written_again(place: Any, tmp_path: Path, delivery: str) -> None:
     with jmsapi.connection_factory(place.full_url).create_context() as context:
         queue, producer = context.create_queue(place.queue), context.create_producer()
         producer.set_property("small", jmsapi.Short(3)).set_property("price", 1.5).set_jms_type("order")
@@ -204,8 +205,9 @@ def test_every_kind_of_message_can_be_read_and_written_again(place: Any) -> None
     look = JmsDataSource(place.options).reader(schema())
     batches = [batch for partition in look.partitions() for batch in look.read(partition)]
     copy = f"{place.queue}.copy"
-    writer = JmsDataSource({**place.options, "queue": copy}).writer(schema=schema(), overwrite=False)
-    assert pickle.loads(pickle.dumps(writer)).write(iter(batches)).messages == 4
+    options = {**place.options, "queue": copy, "delivery": delivery, "stagingLocation": str(tmp_path)}
+    writer = JmsDataSource({**options, "jobId": copy.replace(".", "-")}).writer(schema=schema(), overwrite=False)
+    writer.commit([pickle.loads(pickle.dumps(writer)).write(iter(batches))])
     with jmsapi.connection_factory(place.full_url).create_context() as context:
         consumer = context.create_consumer(context.create_queue(copy))
         found: list[Any] = [consumer.receive(10_000) for _ in range(4)]
