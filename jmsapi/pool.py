@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
@@ -74,13 +74,11 @@ class SessionPool:
         user_name: str | None = None,
         password: str | None = None,
     ) -> None:
-        for name, number in (("sessions", sessions), ("connections", connections)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise IllegalArgumentException(f"{_FIRST} has {name} of at least 1, not {number!r}")
+        _check_count("sessions", sessions)
+        _check_count("connections", connections)
         if connections > sessions:
             raise IllegalArgumentException(f"{_FIRST} of {sessions} sessions has no use for {connections} connections")
-        if isinstance(wait_ms, bool) or not isinstance(wait_ms, int | float) or not wait_ms >= 0:
-            raise IllegalArgumentException(f"{_FIRST} waits for 0 milliseconds or more, not {wait_ms!r}")
+        _check_wait(wait_ms)
         self._factory = factory
         self._login = (user_name, password)
         self._most = sessions
@@ -104,7 +102,7 @@ class SessionPool:
         return len(self._shared)
 
     @contextmanager
-    def session(self, session_mode: int = Session.AUTO_ACKNOWLEDGE) -> Iterator[Session]:
+    def session(self, session_mode: int = Session.AUTO_ACKNOWLEDGE) -> Generator[Session]:
         """Lend a session for a ``with`` block. Its connection is started.
 
         At the end of the block it is closed with all that was made from it: an open transaction rolls back, messages that
@@ -240,6 +238,16 @@ class SessionPool:
             last = shared.out == 0 and shared not in self._shared
         if last:
             _close(shared.connection)
+
+
+def _check_count(name: str, number: object) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise IllegalArgumentException(f"{_FIRST} has {name} of at least 1, not {number!r}")
+
+
+def _check_wait(wait_ms: object) -> None:
+    if isinstance(wait_ms, bool) or not isinstance(wait_ms, int | float) or not wait_ms >= 0:
+        raise IllegalArgumentException(f"{_FIRST} waits for 0 milliseconds or more, not {wait_ms!r}")
 
 
 def _is_over(connection: Connection) -> bool:

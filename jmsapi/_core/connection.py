@@ -159,13 +159,25 @@ class ConnectionImpl(Connection):
             return
         if address not in self.temporaries:
             raise JMSException(f"delete {address.name!r}: only the connection that created it may", "not-owner")
-        sessions = self.sessions()
-        if any(consumer.spec.address == address for session in sessions for consumer in list(session.consumers.values())):
+        users = (consumer for session in self.sessions() for consumer in list(session.consumers.values()))
+        if any(consumer.spec.address == address for consumer in users):
             raise IllegalStateException(f"delete {address.name!r}: it still has a consumer; close that first", "in-use")
-        session = sessions[0] if sessions else self.add_session(SessionImpl, AUTO, None, None)
-        self.link.call(lambda: self.link.provider.remove(session.handle, address), f"delete {address.name!r}")
+        while not self._deleted_now(address):
+            self.check_open()
         self.temporaries.discard(address)
         self.deleted.add(address)
+
+    def _deleted_now(self, address: Address) -> bool:
+        """Delete by way of any session; False when another thread closed that meanwhile."""
+        living = [one for one in self.sessions() if not one.closing]
+        session = living[0] if living else self.add_session(SessionImpl, AUTO, None, None)
+        try:
+            self.link.call(lambda: self.link.provider.remove(session.handle, address), f"delete {address.name!r}")
+        except IllegalStateException as error:
+            if error.error_code != "closed" or not session.closing:
+                raise
+            return False
+        return True
 
     # ---- delivery -------------------------------------------------------------------------------------------------
     def start(self) -> None:

@@ -96,6 +96,11 @@ class LendingSession(SessionImpl):
         super().interrupted(cause)
 
 
+def _check_count(max_messages: object) -> None:
+    if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
+        raise JMSException(f"max_messages is a number of at least 1, not {max_messages!r}", "max-messages")
+
+
 class ConnectionConsumerImpl(ConnectionConsumer):
     """Takes messages of a destination and runs them in the sessions of a pool.
 
@@ -115,8 +120,7 @@ class ConnectionConsumerImpl(ConnectionConsumer):
     ) -> None:
         if not callable(getattr(pool, "get_server_session", None)):
             raise JMSException(f"a connection consumer needs a pool with get_server_session, not {pool!r}", "server-session-pool")
-        if isinstance(max_messages, bool) or not isinstance(max_messages, int) or max_messages < 1:
-            raise JMSException(f"max_messages is a number of at least 1, not {max_messages!r}", "max-messages")
+        _check_count(max_messages)
         self._connection = connection
         self._pool = pool
         self._most = max_messages

@@ -97,6 +97,11 @@ class SampleServerSession(ServerSession):
                     self._pool.finished(self)
 
 
+def _check_capacity(capacity: object) -> None:
+    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
+        raise IllegalArgumentException(f"a pool has a capacity of at least 1, not {capacity!r}")
+
+
 class SampleServerSessionPool(ServerSessionPool):
     """A fixed number of server sessions, all made at once; a context manager, which closes it.
 
@@ -119,8 +124,7 @@ class SampleServerSessionPool(ServerSessionPool):
         listener: Callable[[], MessageListenerLike],
         session_mode: int = Session.AUTO_ACKNOWLEDGE,
     ) -> None:
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-            raise IllegalArgumentException(f"a pool has a capacity of at least 1, not {capacity!r}")
+        _check_capacity(capacity)
         if not callable(listener):
             raise IllegalArgumentException(f"a pool makes its listeners from a class or a function, not {listener!r}")
         self._changed = threading.Condition()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -118,7 +118,7 @@ class RecordingPool:
 
 
 @contextmanager
-def serving(connection: Connection, destination: Any, listener: Any = None, **more: Any) -> Iterator[Recorder]:
+def serving(connection: Connection, destination: Any, listener: Any = None, **more: Any) -> Generator[Recorder]:
     """Have a destination served by a ready-made pool.
 
     Args:
@@ -152,7 +152,7 @@ class Nobody:
 
 
 @contextmanager
-def loaded(connection: Connection, queue: Queue, session: Session, texts: list[str], sender: Session) -> Iterator[None]:
+def loaded(connection: Connection, queue: Queue, session: Session, texts: list[str], sender: Session) -> Generator[None]:
     """Have messages loaded into a session that nobody runs but the test."""
     done = threading.Event()
 

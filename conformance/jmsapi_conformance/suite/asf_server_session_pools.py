@@ -25,7 +25,7 @@ class Fake:
     """
 
     def __init__(self, run: Callable[[], object] = lambda: None, close: Callable[[], object] = lambda: None) -> None:
-        self._run = run
+        self.on_run = run
         self._close = close
         self.runs: list[int] = []
         self.closed = 0
@@ -33,7 +33,7 @@ class Fake:
 
     def run(self) -> None:
         self.runs.append(threading.get_ident())
-        self._run()
+        self.on_run()
 
     def close(self) -> None:
         self.closed += 1
@@ -125,7 +125,7 @@ def test_each_start_is_one_run_always_in_the_same_thread(served: Any) -> None:
     fake = Fake()
     one = served(fake)
     ran = threading.Semaphore(0)
-    fake._run = ran.release
+    fake.on_run = ran.release
     for _ in range(3):
         one.start()
         assert ran.acquire(timeout=PATIENCE_MS / 1000)
@@ -200,7 +200,7 @@ def test_a_run_that_raises_leaves_the_server_session_usable(pool_of: Any, caplog
         if troubles:
             raise troubles.pop()
 
-    fake._run = trouble
+    fake.on_run = trouble
     one = pool.get_server_session()
     run_of(pool, one)
     assert "a run failed" in caplog.text
