@@ -61,8 +61,12 @@ class Peer(Commands):
         check_escapes(frame)
         if frame.command == b"DISCONNECT":
             self._over = True
-            self.confirm(frame, self.leave(orderly=True))
-            self.wire.finish()
+            left = self.leave(orderly=True)
+            self.confirm(frame, left)
+            if left.done():
+                self.wire.finish()
+            else:
+                left.add_done_callback(lambda _: self.loop.post(self.wire.finish))
             return
         command = self.commands.get(frame.command)
         if command is None:
