@@ -162,22 +162,16 @@ class ConnectionImpl(Connection):
         users = (consumer for session in self.sessions() for consumer in list(session.consumers.values()))
         if any(consumer.spec.address == address for consumer in users):
             raise IllegalStateException(f"delete {address.name!r}: it still has a consumer; close that first", "in-use")
-        while not self._deleted_now(address):
-            self.check_open()
-        self.temporaries.discard(address)
-        self.deleted.add(address)
-
-    def _deleted_now(self, address: Address) -> bool:
-        """Delete by way of any session; False when another thread closed that meanwhile."""
-        living = [one for one in self.sessions() if not one.closing]
+        living = [session for session in self.sessions() if not session.closing]
         session = living[0] if living else self.add_session(SessionImpl, AUTO, None, None)
         try:
             self.link.call(lambda: self.link.provider.remove(session.handle, address), f"delete {address.name!r}")
         except IllegalStateException as error:
             if error.error_code != "closed" or not session.closing:
                 raise
-            return False
-        return True
+            self.delete_temporary(address)  # another thread has closed that session meanwhile
+        self.temporaries.discard(address)
+        self.deleted.add(address)
 
     # ---- delivery -------------------------------------------------------------------------------------------------
     def start(self) -> None:

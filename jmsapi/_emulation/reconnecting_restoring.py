@@ -200,11 +200,15 @@ class Restoring:
                 self._temporary.clear()
             wanted = list(self._temporary.items())
             living = [session for session in life.sessions if session.is_on(epoch)]
+        own: Handle | None = None
         for address, maker in wanted:
             session = maker if maker in living else next(iter(living), None)
-            if session is None or session.inner is None:
-                continue
-            asked = _ask(epoch.provider.create_temporary, session.inner, topic=address.kind.is_topic)
+            inner = None if session is None else session.inner
+            if inner is None:
+                # It outlives the sessions of its connection, and is made by one that nobody else has; that ends with the link.
+                own = own or await self._answer(epoch, steps, _ask(epoch.provider.open_session, transacted=False))
+                inner = own
+            asked = _ask(epoch.provider.create_temporary, inner, topic=address.kind.is_topic)
             self._names[address] = await self._answer(epoch, steps, asked)
 
     # ---- going on -------------------------------------------------------------------------------------------------

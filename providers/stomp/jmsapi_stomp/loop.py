@@ -25,6 +25,7 @@ _LOG: Final = logging.getLogger("jmsapi.stomp")
 _SERIAL: Final = count(1)
 _STREAM: Final = 3
 _GATHER_S: Final = 0.0001
+_ROUNDS: Final = 100
 Job = Callable[[], object]
 
 
@@ -124,6 +125,19 @@ class IoLoop:
             else:
                 job(*args)
 
+    def _sweep_timers(self) -> None:
+        """Let the time of whatever waited only for time be over: it goes on, finds no link, and says so to who waits for it."""
+        for _ in range(_ROUNDS):
+            due, self._timers = sorted(self._timers), []
+            for _, _, scheduled in due:
+                if scheduled.job is not None:
+                    try:
+                        scheduled.job()
+                    except Exception:  # the others are told all the same
+                        _LOG.exception("what waited for time on connection %d failed at its end", self.serial)
+            if not self._timers:
+                return
+
     def _wake(self) -> None:
         try:
             self._waker.send(b"\0")
@@ -169,6 +183,7 @@ class IoLoop:
                 self.drop(channel)
             self._ended = True
             self._sweep()
+            self._sweep_timers()
             self._selector.close()
             self._waker.close()
             self._wakened.close()

@@ -217,6 +217,27 @@ def test_a_persistent_send_is_answered_by_its_receipt_and_another_when_it_is_wri
     assert line.events.answer(second) is None
 
 
+def test_what_waits_only_for_time_is_answered_when_the_provider_closes(dial: Dial, peer: Peer) -> None:
+    """A temporary queue is emptied until nothing more comes; a provider that has closed does not go on waiting for it."""
+    subscribed = threading.Event()
+
+    def serve(connection: Any, command: str, headers: dict[str, str], body: bytes) -> None:
+        if command == "SUBSCRIBE":
+            subscribed.set()
+
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.serve(serve)
+
+    line = dial(peer(script).url, drain_ms=60_000)
+    queue = line.provider.create_temporary(line.session(), topic=False).result(10)
+    subscribed.clear()
+    removed = line.provider.remove(line.session(), queue)
+    assert subscribed.wait(10)
+    line.close()
+    assert removed.exception(10) is None
+
+
 def test_with_sync_all_every_send_is_confirmed(dial: Dial, peer: Peer) -> None:
     def script(connection: Any) -> None:
         connection.welcome()

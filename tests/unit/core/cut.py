@@ -58,6 +58,10 @@ class CutLink(Forwarding):
         if not self._line.mute:
             super().on_sent(results)
 
+    def release(self, handle: Handle) -> Future[None]:
+        released = super().release(handle)
+        return released if self._line.unreleased is None else self._line.unreleased
+
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         ended = super().end(tx, commit=commit)
         if self._line.mute and commit:
@@ -78,6 +82,8 @@ class Line:
         """What attempts to open a link are refused with."""
         self.attempts = 0
         self.unheard: Future[None] | None = None
+        self.unreleased: Future[None] | None = None
+        """What the answer to each release is, which comes late."""
         self.asked = threading.Event()
         self._changed = threading.Condition()
 

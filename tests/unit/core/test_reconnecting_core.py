@@ -398,6 +398,40 @@ def test_a_temporary_destination_is_made_again_if_asked_for(bench: Bench) -> Non
         queue.delete()
 
 
+def test_a_temporary_destination_whose_sessions_are_closed_is_made_again_too(bench: Bench) -> None:
+    line, factory, _ = bench
+    told = Told()
+    with factory(recreate_temporary=True).create_connection() as connection:
+        jmsapi.set_connection_listener(connection, told)
+        connection.start()
+        with connection.create_session() as making:
+            queues = [making.create_temporary_queue() for _ in range(2)]
+        line.cut()
+        told.wait_for(lambda: bool(told.resumptions))
+        session = connection.create_session()
+        for queue in queues:
+            session.create_producer(queue).send(session.create_text_message("there"))
+            assert text_of(session.create_consumer(queue).receive(WAIT_MS)) == "there"
+
+
+def test_a_temporary_destination_is_deleted_while_another_session_is_being_closed(bench: Bench) -> None:
+    line, factory, _ = bench
+    with factory().create_connection() as connection, ThreadPoolExecutor(1) as pool:
+        first, second = connection.create_session(), connection.create_session()
+        queue = second.create_temporary_queue()
+        line.unreleased = held = Future[None]()
+        closing = pool.submit(first.close)
+        try:
+            with pytest.raises(jmsapi.IllegalStateException):
+                while True:
+                    first.create_text_message("until it is closing")
+            queue.delete()
+        finally:
+            line.unreleased = None
+            held.set_result(None)
+        closing.result(20)
+
+
 def test_the_connection_listener_hears_of_interruption_attempts_and_resumption_and_the_exception_listener_of_nothing(
     bench: Bench,
 ) -> None:
