@@ -43,12 +43,12 @@ def failover(**given: object) -> FailoverOptions:
 class Bench:
     """One connection to a broker in memory."""
 
-    def __init__(self, broker: str = "frail", **given: object) -> None:
+    def __init__(self, broker: str = "frail", server: ProviderOptions | None = None, **given: object) -> None:
         self.clock = HandClock()
         self.world = World(broker)
         self.core = Core()
         options = failover(**given)
-        server = options.servers[0].model_copy(update={"failover": options})
+        server = (server or options.servers[0]).model_copy(update={"failover": options})
 
         def make(one: ProviderOptions) -> Provider:
             return Checked(FrailLink(self.world), one)
@@ -137,6 +137,30 @@ def test_a_call_that_waited_too_long_for_a_link_fails_and_is_not_made() -> None:
     assert isinstance(error, ProviderError)
     assert error.kind is ErrorKind.TIMEOUT
     assert bench.world.stored == []
+
+
+class Beating(ProviderOptions):
+    """A wire that watches for silence."""
+
+    @property
+    def silence_ms(self) -> int:
+        return 3000
+
+
+@pytest.mark.parametrize(("given", "lasts_s"), [({}, 6), ({"client_id_grace_ms": 9000}, 9), ({"client_id_grace_ms": 0}, 0)])
+def test_a_client_id_is_asked_for_again_for_twice_the_heartbeat_or_as_long_as_the_option_says(
+    given: dict[str, object], lasts_s: float
+) -> None:
+    bench = Bench(server=Beating(scheme="frail", host="a"), reconnect_delay_ms=100, use_reconnect_back_off=False, **given)
+    for _ in range(1000):
+        bench.world.refusals.append(ProviderError(ErrorKind.CLIENT_ID, "in use", fatal=True))
+    bench.cut()
+    if lasts_s:
+        bench.pass_time(lasts_s - 0.5)
+        assert len(bench.core.lost) == 1
+    bench.pass_time(1)
+    assert [cause.kind for cause in bench.core.lost] == [ErrorKind.CONNECTION, ErrorKind.CLIENT_ID]
+    assert bench.core.lost[-1].fatal
 
 
 def unanswered(bench: Bench, *, moves: bool = False) -> PlainEnvelope:
