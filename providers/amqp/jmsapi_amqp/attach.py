@@ -182,6 +182,8 @@ async def end_link(connection: Connection, link: SenderLink | ReceiverLink, *, d
             engine.link_close(pointer)
     await link.closed
     if link.own_session:
+        # Once, though its consumer and its session may be released at the same time: by now it may be somebody else's.
+        link.own_session = False
         end_session(connection, link.session)
 
 

@@ -315,3 +315,22 @@ def test_the_frame_trace_has_neither_password_nor_body(
 )
 def test_secrets_are_cut_from_a_line_of_trace(line: str, kept: str) -> None:
     assert redact(line) == kept
+
+
+def test_a_consumer_and_its_session_released_at_once_take_nothing_from_sessions_opened_next(
+    dial: Dial, rabbitmq: Broker, queue: Address
+) -> None:
+    """RabbitMQ gives a consumer a session of its own, which is used again: by one at a time."""
+    line = dial(rabbitmq)
+    for _ in range(5):
+        session = line.provider.open_session(transacted=False).result(10)
+        consumer = line.provider.open_consumer(session, ConsumerSpec(queue)).result(10)
+        released = [line.provider.release(handle) for handle in (consumer, session)]
+        for future in released:
+            future.result(10)
+    opened = [line.provider.open_session(transacted=False).result(10) for _ in range(4)]
+    consumers = [line.provider.open_consumer(session, ConsumerSpec(queue)).result(10) for session in opened]
+    for session in opened[:-1]:
+        line.provider.release(session).result(10)
+    line.send(queue, "to the last one")
+    assert [delivery.envelope.body for delivery in line.receive(consumers[-1])] == ["to the last one"]
