@@ -58,6 +58,28 @@ def test_a_stream_is_written_to_a_queue_and_a_frame_to_another(
     assert sorted(classic_place.left(3)) == ["a", "b", "c"]
 
 
+def test_a_job_is_saved_once_alone_and_for_each_batch_of_a_stream(spark: Any, classic_place: Any, tmp_path: Path) -> None:
+    once = {**classic_place.options, "delivery": "exactly-once", "stagingLocation": str(tmp_path / "staging")}
+    name = classic_place.queue.replace(".", "-")
+    frame = spark.createDataFrame([("a",), ("b",), ("c",)], "text string").repartition(2)
+    for _ in range(2):
+        frame.write.format("jms").options(**once, jobId=name).mode("append").save()
+    assert sorted(classic_place.left(3)) == ["a", "b", "c"]
+    (tmp_path / "in").mkdir()
+    for text in ("one", "two"):
+        (tmp_path / "in" / text).write_text(f"{text}\n", encoding="utf-8")
+
+    def twice(batch: Any, number: int) -> None:
+        for _ in range(2):
+            rows = batch.withColumnRenamed("value", "text")
+            rows.write.format("jms").options(**once, jobId=f"{name}-{number}").mode("append").save()
+
+    lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
+    query = lines.writeStream.foreachBatch(twice).option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True)
+    assert query.start().awaitTermination(300)
+    assert sorted(classic_place.left(2)) == ["one", "two"]
+
+
 def test_load_says_at_once_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.errors import AnalysisException
 
