@@ -20,11 +20,13 @@ from typing import NoReturn, cast
 
 import pytest
 
+from jmsapi.testing import LoopbackServer
 from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, LauncherError, Wire, launch, leased_folder, shared
 
 WIRES: tuple[Wire, ...] = ("stomp", "amqp")
 BACKENDS: dict[str, tuple[Wire, BrokerKind]] = {f"{wire}-{kind}": (wire, kind) for kind in KINDS for wire in WIRES}
 _IN_PROCESS = "inproc on jmsapi in-process"
+_LOOPBACK = "STOMP on the loopback server"
 REQUIRE = "JMSAPI_REQUIRE_BROKERS"
 _FOLDER = "JMSAPI_TEST_BROKERS"
 LEFT_OUT = "LEFT OUT: "
@@ -104,18 +106,24 @@ def each_broker(request: pytest.FixtureRequest) -> Broker:
     return cast("Broker", request.getfixturevalue(str(request.param)))
 
 
-@pytest.fixture(params=["inproc", *(pytest.param(backend, marks=pytest.mark.broker) for backend in BACKENDS)])
-def broker_url(request: pytest.FixtureRequest) -> str:
-    """Give the URL of each backend in turn: in process, then each wire of each broker, credentials included."""
+@pytest.fixture(params=["inproc", "loopback", *(pytest.param(backend, marks=pytest.mark.broker) for backend in BACKENDS)])
+def broker_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give the URL of each backend in turn: in process, the loopback server, each wire of each broker, credentials included."""
     if request.param == "inproc":
         _name_backend(request.node, _IN_PROCESS)
-        return f"inproc://test-{uuid.uuid4()}"
+        yield f"inproc://test-{uuid.uuid4()}"
+        return
+    if request.param == "loopback":
+        _name_backend(request.node, _LOOPBACK)
+        with LoopbackServer() as server:
+            yield server.url
+        return
     wire, kind = BACKENDS[request.param]
     broker = cast("Broker", request.getfixturevalue(kind))
     if wire not in broker.wires:
         _leave_out(f"{INFO[kind].title} was given without {wire}")
     _name_backend(request.node, f"{wire.upper()} on {_title(broker)}")
-    return broker.url(wire)
+    yield broker.url(wire)
 
 
 def _shared(kind: BrokerKind) -> Broker:
