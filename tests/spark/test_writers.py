@@ -105,9 +105,10 @@ def test_a_duplicate_id_needs_a_property_to_go_to() -> None:
     assert named.writer(columns("text", "duplicate_id"), overwrite=False) is not None
 
 
+@pytest.mark.parametrize("shape", ["{}", "failover:({})"], ids=["one url", "failover"])
 @pytest.mark.parametrize("known", [True, False], ids=["before a commit", "while a commit is answered"])
 def test_a_job_goes_on_where_a_broken_link_cut_it_off(
-    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool, shape: str
 ) -> None:
     cuts: list[int] = []
     with FaultProxy(place.full_url) as proxy:
@@ -124,7 +125,7 @@ def test_a_job_goes_on_where_a_broken_link_cut_it_off(
         scheme, _, rest = proxy.url.partition("://")
         options = {
             **place.options,
-            "url": f"{scheme}://{rest.rpartition('@')[2]}",
+            "url": shape.format(f"{scheme}://{rest.rpartition('@')[2]}"),
             "delivery": "exactly-once",
             "stagingLocation": str(tmp_path),
             "jobId": place.queue.replace(".", "-"),
