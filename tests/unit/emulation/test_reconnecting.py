@@ -163,6 +163,16 @@ def test_a_client_id_is_asked_for_again_for_twice_the_heartbeat_or_as_long_as_th
     assert bench.core.lost[-1].fatal
 
 
+def test_a_temporary_destination_is_said_to_be_gone_whatever_the_next_link_makes_of_its_name() -> None:
+    bench = Bench()
+    address = bench.done(bench.provider.create_temporary(bench.session, topic=False))
+    bench.cut()
+    bench.pass_time(1)
+    with pytest.raises(ProviderError, match="ended with a link") as caught:
+        bench.done(bench.provider.open_consumer(bench.session, ConsumerSpec(address)))
+    assert caught.value.kind is ErrorKind.DESTINATION
+
+
 def unanswered(bench: Bench, *, moves: bool = False) -> PlainEnvelope:
     """Send, lose the answer, and return what is stored last when there is a link again, to another server perhaps."""
     bench.provider.send(bench.producer, PlainEnvelope(MessageKind.TEXT, QUEUE, body="once?"), None, Token(0, None))
