@@ -36,7 +36,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi": (*PUBLIC, "jmsapi.config", "jmsapi._core", "jmsapi._version", "jmsapi.selector", "jmsapi_selector", "jmsapi.spi"),
     "jmsapi.listener": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.asf": (*PUBLIC, "jmsapi._core.endpoint"),
-    "jmsapi.injection": (*PUBLIC, "jmsapi._core.endpoint"),
+    "jmsapi.transactions": PUBLIC,
+    "jmsapi.injection": (*PUBLIC, "jmsapi.transactions"),
     "jmsapi.pool": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.spark": (*PUBLIC, "jmsapi.selector"),
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
@@ -46,7 +47,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     "jmsapi_amqp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
-    "jmsapi_conformance": (*PUBLIC, "jmsapi.spi", "jmsapi.asf"),
+    "jmsapi_conformance": (*PUBLIC, "jmsapi.spi", "jmsapi.asf", "jmsapi.injection", "jmsapi.transactions"),
 }
 # Parts of a room that carry its rules but not its name.
 SAME_ROOM = {"jmsapi._entry": "jmsapi", "jmsapi._config_file": "jmsapi.config", "jmsapi._failover_url": "jmsapi.config"}
