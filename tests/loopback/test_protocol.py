@@ -326,6 +326,8 @@ def test_what_a_transaction_of_a_lost_client_did_is_undone(connect: Raw, inside:
     connection.close()
     until(lambda: texts(inside, "orders") == ["in"])
     assert texts(inside, "done") == []
+    message = inside.create_consumer(inside.create_queue("orders")).receive(10_000)
+    assert message is not None and message.get_int_property("JMSXDeliveryCount") == 2
 
 
 # ---------------------------------------------------------------- peers that go, are silent, or do not read
@@ -375,6 +377,22 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_loses_nothing(connect: 
     subscribe(busy, "/queue/other")
     assert [body for _, body in received(busy, 5)] == list("abcde")
     assert [body.split()[0] for _, body in received(lazy, 1000)] == [str(number) for number in range(1000)]
+
+
+def test_what_was_not_written_when_a_subscription_ends_is_not_written_any_more(connect: Raw, inside: jmsapi.JMSContext) -> None:
+    lazy = connect()
+    producer = inside.create_producer()
+    for number in range(1000):
+        producer.send(inside.create_queue("orders"), f"{number} {'x' * 20_000}")
+    subscribe_to_all = {"id": "1", "destination": ORDERS, "ack": "client-individual"}
+    lazy.send("SUBSCRIBE", subscribe_to_all)
+    until(lambda: texts(inside, "orders") == [])
+    lazy.send("UNSUBSCRIBE", {"id": "1", "receipt": "gone"})
+    until(lambda: len(texts(inside, "orders")) == 1000)
+    commands: list[str] = []
+    while commands[-1:] != ["RECEIPT"]:
+        commands.append(lazy.frame()[0])
+    assert len(commands) < 1000
 
 
 def test_a_client_that_never_reads_its_answers_is_cut_off(
