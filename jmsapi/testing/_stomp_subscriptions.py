@@ -36,7 +36,7 @@ class Subscription:
         self.endless = endless
         self.closed = False
         self.held: dict[int, Tag] = {}
-        """What was written and is not settled, by number, in order."""
+        """What was written and is not settled, by number."""
 
     @property
     def automatic(self) -> bool:
@@ -52,7 +52,7 @@ class Subscription:
 
     def put_back(self, tags: dict[int, Tag]) -> None:
         """Hold again what a transaction had taken."""
-        self.held = dict(sorted({**self.held, **tags}.items()))
+        self.held |= tags
 
 
 class Transaction:
