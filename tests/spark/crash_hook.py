@@ -68,8 +68,6 @@ def _wait(folder: Path) -> None:
 def _drop(port: int) -> None:
     """End this process's connections to a port, as a broker does that gives a client up."""
     for number in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            handle = socket.socket(fileno=os.dup(int(number.name)))
-            with handle:
-                if handle.getpeername()[1] == port:
-                    handle.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number.name))) as handle:
+            if handle.family in (socket.AF_INET, socket.AF_INET6) and handle.getpeername()[1] == port:
+                handle.shutdown(socket.SHUT_RDWR)
