@@ -10,6 +10,7 @@ import itertools
 import logging
 import os
 import socket
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from types import TracebackType
 from typing import Final, Self
@@ -91,7 +92,7 @@ class LoopbackServer:
         self._listener: socket.socket | None = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self._port = int(self._listener.getsockname()[1])
-        self._door = _Door(self)
+        self._door = _Door(self._accept)
         self._loop = IoLoop(SystemClock(), self._on_crash)
         self._loop.start()
         self._loop.post(self._listen)
@@ -150,7 +151,7 @@ class LoopbackServer:
         if self._listener is not None:
             self._loop.add(self._door, self._listener)
 
-    def accept(self) -> bool:
+    def _accept(self) -> bool:
         """Let in a client that waits; False when none does."""
         if self._listener is None:
             return False
@@ -198,12 +199,12 @@ class LoopbackServer:
 class _Door:
     """The listening socket as a channel of the loop."""
 
-    def __init__(self, server: LoopbackServer) -> None:
-        self._server = server
+    def __init__(self, accept: Callable[[], bool]) -> None:
+        self._accept = accept
 
     def on_readable(self) -> bool:
         """Let in all who wait."""
-        while self._server.accept():
+        while self._accept():
             continue
         return False
 
