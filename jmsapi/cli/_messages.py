@@ -57,7 +57,10 @@ def send(
 ) -> None:
     """Send text or bytes, from the command line or from standard input."""
     values = properties_from(properties)
-    bodies = list(_bodies(body, as_bytes=as_bytes, lines=lines))
+    if lines and body not in (None, "-"):
+        raise typer.BadParameter("--lines reads standard input; leave the body out")
+    # Lines are sent as they come; what is one message is read before anything else.
+    bodies = _lines(as_bytes=as_bytes) if lines else [_given(body, as_bytes=as_bytes)]
     with factory_for(url).create_context() as context:
         producer = context.create_producer().set_priority(priority).set_time_to_live(time_to_live)
         producer.set_delivery_mode(DeliveryMode.NON_PERSISTENT if non_persistent else DeliveryMode.PERSISTENT)
@@ -89,15 +92,17 @@ def _send(producer: JMSProducer, destination: Destination, body: str | bytes) ->
             print(f"jmsapi: {error}; sending it again", file=sys.stderr)
 
 
-def _bodies(body: str | None, *, as_bytes: bool, lines: bool) -> Iterator[str | bytes]:
+def _given(body: str | None, *, as_bytes: bool) -> str | bytes:
     if body is not None and body != "-":
-        if lines:
-            raise typer.BadParameter("--lines reads standard input; leave the body out")
-        yield body.encode() if as_bytes else body
-        return
+        return body.encode() if as_bytes else body
     read = sys.stdin.buffer.read()
-    for part in read.splitlines() if lines else [read]:
-        yield part if as_bytes else _decoded(part)
+    return read if as_bytes else _decoded(read)
+
+
+def _lines(*, as_bytes: bool) -> Iterator[str | bytes]:
+    for read in sys.stdin.buffer:
+        line = read.removesuffix(b"\n").removesuffix(b"\r")
+        yield line if as_bytes else _decoded(line)
 
 
 def _decoded(part: bytes) -> str:

@@ -3,9 +3,11 @@
 import base64
 import io
 import json
+import os
 import subprocess
 import sys
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,6 +86,23 @@ def test_text_comes_from_standard_input(command: Command) -> None:
     assert command("receive", "q").out == "from stdin\nsecond line\n"
     assert command("send", "q", "-", "--lines", stdin=b"one\ntwo\n").code == 0
     assert command("receive", "q", "-n", "2").out == "one\ntwo\n"
+
+
+def test_lines_are_sent_as_they_come(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, encoding="utf-8") as stdin, ThreadPoolExecutor(1) as threads:
+        with os.fdopen(writer, "wb", buffering=0) as tail:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            ended = threads.submit(lambda: main(["send", "q", "--lines"]))
+            with jmsapi.connection_factory(url).create_context() as context:
+                consumer = context.create_consumer(context.create_queue("q"))
+                for line in (b"one\r\n", b"\n", "grün\n".encode()):
+                    tail.write(line)
+                    assert consumer.receive_body(str, 10_000) == line.decode().strip()
+                tail.write(b"no end of line")
+        assert ended.result(10) == 0
+        with jmsapi.connection_factory(url).create_context() as context:
+            assert context.create_consumer(context.create_queue("q")).receive_body(str, 1000) == "no end of line"
 
 
 @pytest.mark.usefixtures("url")
