@@ -2,7 +2,7 @@
 
     python -m benchmarks [NAME...] [-- ARGUMENT...]
 
-Without a name: those that need no broker. ``amqp``, ``spark`` and ``stomp`` measure on what ``JMSAPI_ARTEMIS_URLS`` and so on name;
+Without a name: those that need no broker. ``amqp``, ``spark`` and ``stomp`` measure on what ``JMSAPI_ARTEMIS_URLS`` etc. name;
 ``make brokers-up`` starts them, and ``python -m jmsapi_conformance.brokers env`` prints the variables.
 """
 

@@ -12,9 +12,7 @@ from jmsapi_conformance.inventory import chapter_of, load
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = {"1", "2", "3", "4", "5", "6", "7", "9", "11", "A", "B", "SHS", "J11", "8", "ASF"}
-REQUIREMENTS = [
-    one for one in load() if chapter_of(one.id) in CHAPTERS and one.level != "superseded"
-]
+REQUIREMENTS = [one for one in load() if chapter_of(one.id) in CHAPTERS and one.level != "superseded"]
 
 
 @pytest.fixture(scope="module")
