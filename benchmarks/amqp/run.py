@@ -173,8 +173,8 @@ def page(api: Figures, seam: Figures, handler: Figures, java: Figures | None) ->
         print(f"{name:<22}" + "".join(cell.rjust(width) for cell, width in zip(cells, (10, 9, 18, 12, 18, 18), strict=True)))
 
     line("async send", api, "send", "send", Bounds(handler=1.1, java=0.6))
-    line("listener", api, "listener", "receive", Bounds(handler=1.0))
-    line("receive loop", api, "receive", "receive", Bounds(handler=1.0))
+    line("listener", api, "listener", "receive", NO_BOUNDS)
+    line("receive loop", api, "receive", "receive", NO_BOUNDS)
     line("listener, dups-ok", api, "lazy listener", "receive", Bounds(handler=1.5, java=0.6))
     line("receive loop, dups-ok", api, "lazy receive", "receive", Bounds(handler=1.5, java=0.6))
     line("transacted send", api, "tx send", None, Bounds(plain=0.5), "send")
