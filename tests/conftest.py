@@ -205,6 +205,8 @@ class Coverage:
     def __init__(self) -> None:
         self._tests: dict[str, Counter[str]] = {}
         self._left_out: Counter[str] = Counter()
+        self._cells: dict[str, dict[str, dict[str, str]]] = {}
+        """By title and route, what came of each aspect: tests say it in the property ``cells``."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
@@ -226,6 +228,11 @@ class Coverage:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            for name, value in report.user_properties:
+                if name == "cells" and isinstance(value, list | tuple):
+                    title, route, cells = value
+                    self._cells.setdefault(title, {}).setdefault(route, {}).update(cells)
         if report.when != "call" and report.passed:
             return
         for name, value in report.user_properties:
@@ -235,9 +242,24 @@ class Coverage:
             self._left_out[why.partition(LEFT_OUT)[2].rstrip("')")] += 1
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for title, routes in sorted(self._cells.items()):
+            terminalreporter.section(title)
+            for line in _table(dict(sorted(routes.items()))):
+                terminalreporter.line(line)
         if self._tests:
             terminalreporter.section("backends covered")
         for backend, counts in sorted(self._tests.items()):
             terminalreporter.line(f"{backend:<34} {', '.join(f'{count} {word}' for word, count in counts.items())}")
         for why, count in self._left_out.items():
             terminalreporter.line(f"{LEFT_OUT}{count} tests. {why}", red=True, bold=True)
+
+
+def _table(routes: dict[str, dict[str, str]]) -> Generator[str, None, None]:
+    """Draw a table: a column for each route, a row for each aspect."""
+    aspects = list(dict.fromkeys(aspect for cell in routes.values() for aspect in cell))
+    rows = [[aspect, *(routes[route].get(aspect, "") for route in routes)] for aspect in aspects]
+    for part in (0, 1):
+        rows.insert(part, [("from", "to")[part], *(route.split(" > ")[part] for route in routes)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import pytest
 
-from jmsapi_conformance.brokers import INFO, Broker, BrokerKind, Wire
+from jmsapi_conformance.brokers import INFO, Broker, Wire
 
 
 def _load(name: str) -> Any:
@@ -63,35 +63,3 @@ def open_line(request: pytest.FixtureRequest, leave_out: Callable[[str], NoRetur
         return clients.OurLine(f"{broker.url(wire)}?checked=true{scheduler}", client_id)
 
     return opened
-
-
-# ---------------------------------------------------------------- the matrix
-
-
-Cells = dict[tuple[BrokerKind, str], dict[str, str]]
-_CELLS = pytest.StashKey[Cells]()
-
-
-@pytest.fixture(scope="session")
-def cells(pytestconfig: pytest.Config) -> Cells:
-    """Give what is printed at the end: by broker and route, what came of each aspect."""
-    return pytestconfig.stash.setdefault(_CELLS, {})
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    found = config.stash.get(_CELLS, {})
-    for kind in dict.fromkeys(kind for kind, _ in found):
-        routes = {route: cell for (where, route), cell in found.items() if where == kind}
-        terminalreporter.section(f"who reads what whom sent, on {INFO[kind].title} (+ kept)")
-        for line in _table(routes):
-            terminalreporter.line(line)
-
-
-def _table(routes: dict[str, dict[str, str]]) -> Generator[str]:
-    aspects = list(dict.fromkeys(aspect for cell in routes.values() for aspect in cell))
-    rows = [[aspect, *(routes[route].get(aspect, "") for route in routes)] for aspect in aspects]
-    for part in (0, 1):
-        rows.insert(part, [("from", "to")[part], *(route.split(" > ")[part] for route in routes)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()

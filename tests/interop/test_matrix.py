@@ -19,7 +19,7 @@ from typing import Any, get_args
 import pytest
 
 import jmsapi
-from jmsapi_conformance.brokers import Broker, BrokerKind
+from jmsapi_conformance.brokers import INFO, Broker, BrokerKind
 
 Told = dict[str, Any]
 Pair = list[str]
@@ -343,11 +343,13 @@ def broker(request: pytest.FixtureRequest, route: tuple[BrokerKind, str, str]) -
 
 
 def test_what_arrives_is_what_was_sent_but_for_the_listed_deviations(
-    route: tuple[BrokerKind, str, str], broker: Broker, open_line: Callable[..., Any], cells: dict[Any, dict[str, str]]
+    route: tuple[BrokerKind, str, str], broker: Broker, open_line: Callable[..., Any], request: pytest.FixtureRequest
 ) -> None:
     kind, sender, receiver = route
     crossing = Crossing(lambda: open_line(broker, sender), lambda: open_line(broker, receiver), kind)
-    found = cells[kind, f"{sender} > {receiver}"] = crossing.run()
+    found = crossing.run()
+    title = f"who reads what whom sent, on {INFO[kind].title} (+ kept)"
+    request.node.user_properties.append(("cells", [title, f"{sender} > {receiver}", found]))
     wrong = {
         aspect: f"{outcome!r} instead of {wanted!r}"
         for aspect, wanted in expected(_name(route), found).items()

@@ -134,16 +134,17 @@ def java(classes: str, java_broker: Broker) -> Iterator[Peer]:
     peer.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cells(request: pytest.FixtureRequest) -> Iterator[Cells]:
-    """Collect the cells that held, and print them."""
+    """Collect the cells that held; they are printed at the end of the run."""
     found: Cells = {}
     yield found
-    reporter = request.config.pluginmanager.getplugin("terminalreporter")
-    if reporter is not None and found:
-        reporter.write_line("")
-        for row in sorted(found):
-            reporter.write_line(f"interop {row:<26} {', '.join(sorted(found[row]))}")
+    for row, kept in found.items():
+        route, _, broker = row.partition(", ")
+        cell = dict.fromkeys(sorted(kept), "+")
+        request.node.user_properties.append(
+            ("cells", [f"qpid-jms and jmsapi, on {broker} (+ kept)", route.replace(" to ", " > "), cell])
+        )
 
 
 @pytest.mark.parametrize("kind", list(MessageKind))
@@ -219,7 +220,7 @@ def test_a_durable_subscription_made_by_us_is_used_by_java_and_the_reverse(
     peer = Peer(classes, java_broker, client_id)
     assert peer.ask("unsubscribe", "s") == ["done"]
     peer.close()
-    cells.setdefault(f"both ways, {java_broker.kind}", set()).add("durable subscription")
+    cells.setdefault(f"both > ways, {java_broker.kind}", set()).add("durable subscription")
 
 
 @pytest.mark.parametrize("selector", ["color = 'red'", "n > 1 AND color <> 'red'"])
@@ -253,4 +254,4 @@ def test_a_durable_subscription_with_a_selector_is_used_by_both_and_not_made_ane
         assert consumer.receive_no_wait() is None
         consumer.close()
         context.unsubscribe("s")
-    cells.setdefault(f"both ways, {java_broker.kind}", set()).add("durable subscription with a selector")
+    cells.setdefault(f"both > ways, {java_broker.kind}", set()).add("durable subscription with a selector")
