@@ -159,7 +159,7 @@ class SessionPool:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IllegalStateException("the session pool is closed", "closed")
+            raise _closed_error()
 
     def _make(self, mode: int) -> tuple[_Shared, Session]:
         while True:
@@ -187,15 +187,13 @@ class SessionPool:
                     return self._least(), False
             connection = self._connect()
             with self._changed:
-                if self._closed:
-                    pass
-                else:
+                if not self._closed:
                     shared = _Shared(connection)
                     shared.out = 1
                     self._shared.append(shared)
                     return shared, True
             _close(connection)
-            raise IllegalStateException("the session pool is closed", "closed")
+            raise _closed_error()
 
     def _least(self) -> _Shared:
         shared = min(self._shared, key=lambda one: one.out)
@@ -238,6 +236,10 @@ class SessionPool:
             last = shared.out == 0 and shared not in self._shared
         if last:
             _close(shared.connection)
+
+
+def _closed_error() -> IllegalStateException:
+    return IllegalStateException("the session pool is closed", "closed")
 
 
 def _check_count(name: str, number: object) -> None:

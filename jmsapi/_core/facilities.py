@@ -184,24 +184,27 @@ class ConnectionConsumerImpl(ConnectionConsumer):
     # ---- the thread -----------------------------------------------------------------------------------------------
     def _serve(self) -> None:
         failures = 0
-        while not self._closing.is_set() and not self._session.closing:
+        while not self._over_with():
             try:
                 if self._take():
                     self._lend()
                 failures = 0
             except Exception as error:
-                if self._closing.is_set() or self._session.closing:
+                if self._over_with():
                     return
                 if not isinstance(error, JMSException):
                     _log.exception("a server session pool raised")
                     cause, error = error, JMSException(f"a server session pool raised {error!r}", "server-session-pool")
                     error.__cause__ = cause
                 self._connection.report(error)
-                if self._session.link.lost is not None:
-                    return
                 first, longest = _RETRY_S
                 self._closing.wait(min(longest, first * 2.0 ** min(failures, 10)))
                 failures += 1
+
+    def _over_with(self) -> bool:
+        """Whether no more will come: closed, or the link or the broker has ended it, which others have told."""
+        session = self._session
+        return self._closing.is_set() or session.closing or session.link.lost is not None or self._consumer.cause is not None
 
     def _take(self) -> bool:
         """Take messages until there are enough, or no more waits here; wait for the first. False when there will be none."""

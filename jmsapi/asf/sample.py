@@ -41,7 +41,7 @@ class SampleServerSession(ServerSession):
         self._ready = False
         self._quit = False
         self.in_use = False
-        """Whether it is out of its pool. Written by the pool, under the pool's lock, and by this object after a run."""
+        """Whether it is out of its pool, which alone writes it, under its lock; without a pool, this object after a run."""
         self._thread = threading.Thread(target=self._serve, name=name or f"jmsapi-server-session-{next(_numbers)}", daemon=True)
         self._thread.start()
 
@@ -92,8 +92,9 @@ class SampleServerSession(ServerSession):
                 _log.exception("%s: a run failed", self._thread.name)
             finally:
                 # Whatever happened: else the pool would shrink.
-                self.in_use = False
-                if self._pool is not None:
+                if self._pool is None:
+                    self.in_use = False
+                else:
                     self._pool.finished(self)
 
 

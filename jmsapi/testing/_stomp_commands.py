@@ -8,6 +8,7 @@ what is to be written.
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ class Setting:
     word: str
 
 
-class Commands:
+class Commands(ABC):
     """A client's part of the broker.
 
     Args:
@@ -106,9 +107,9 @@ class Commands:
             b"ABORT": partial(self._end, False),
         }
 
+    @abstractmethod
     def fail(self, cause: ProviderError, receipt: bytes | None = None) -> None:
         """Tell the client that the connection ends, and why."""
-        raise NotImplementedError
 
     def join(self, provider: Provider) -> None:
         """Take part in the broker through an open provider connection."""

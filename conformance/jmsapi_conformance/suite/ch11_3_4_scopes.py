@@ -25,9 +25,6 @@ from jmsapi_conformance.kit import QUIET_MS, receive_texts
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._injected import closed, counted
 
-FACTORY = "conformance.injected.factory"
-MODES = [JMSContext.AUTO_ACKNOWLEDGE, JMSContext.CLIENT_ACKNOWLEDGE, JMSContext.DUPS_OK_ACKNOWLEDGE]
-
 
 @pytest.fixture
 def counting(factory: ConnectionFactory) -> Iterator[Any]:
