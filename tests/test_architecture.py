@@ -34,7 +34,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "jmsapi.config": ("jmsapi.errors", "jmsapi.api", "jmsapi.spi"),
     "jmsapi": (*PUBLIC, "jmsapi.config", "jmsapi._core", "jmsapi._version", "jmsapi.selector", "jmsapi_selector", "jmsapi.spi"),
-    "jmsapi.listener": (*PUBLIC, "jmsapi._core.endpoint"),
+    "jmsapi.listener": (
+        *PUBLIC,
+        "jmsapi._core.endpoint",
+        "jmsapi.config",
+        "jmsapi.injection",
+        "jmsapi.selector",
+        "jmsapi.transactions",
+    ),
     "jmsapi.asf": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.transactions": PUBLIC,
     "jmsapi.injection": (*PUBLIC, "jmsapi.transactions"),
@@ -47,7 +54,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     "jmsapi_amqp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
-    "jmsapi_conformance": (*PUBLIC, "jmsapi.spi", "jmsapi.asf", "jmsapi.injection", "jmsapi.transactions"),
+    "jmsapi_conformance": (*PUBLIC, "jmsapi.spi", "jmsapi.asf", "jmsapi.injection", "jmsapi.listener", "jmsapi.transactions"),
 }
 # Parts of a room that carry its rules but not its name.
 SAME_ROOM = {"jmsapi._entry": "jmsapi", "jmsapi._config_file": "jmsapi.config", "jmsapi._failover_url": "jmsapi.config"}
@@ -64,6 +71,7 @@ LIBRARIES = {
     "pydantic": (
         "jmsapi.spi",
         "jmsapi.config",
+        "jmsapi.listener",
         "jmsapi._core",
         "jmsapi_inproc",
         "jmsapi_stomp",

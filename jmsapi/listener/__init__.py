@@ -1,0 +1,42 @@
+"""Listener containers: classes and functions that are called with each message of a queue or topic.
+
+Spec: MDB-1 to MDB-79, 12.1.
+"""
+
+from __future__ import annotations
+
+from jmsapi.listener.activation_spec import (
+    AcknowledgeMode,
+    ActivationSpec,
+    DestinationType,
+    Durability,
+    RedeliveryAction,
+    SubscriptionScope,
+)
+from jmsapi.listener.endpoint_definition import EndpointDefinition
+from jmsapi.listener.errors import ApplicationException, DeploymentException, EJBException
+from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
+from jmsapi.listener.server_instance import ServerInstance
+from jmsapi.listener.subscription import Subscription, SubscriptionKind, subscription_of
+from jmsapi.listener.transaction_attribute import TransactionAttribute
+
+__all__ = [
+    "AcknowledgeMode",
+    "ActivationSpec",
+    "ApplicationException",
+    "DeploymentException",
+    "DestinationType",
+    "Durability",
+    "EJBException",
+    "EndpointDefinition",
+    "MessageDrivenContext",
+    "RedeliveryAction",
+    "ServerInstance",
+    "Subscription",
+    "SubscriptionKind",
+    "SubscriptionScope",
+    "TransactionAttribute",
+    "UserTransaction",
+    "message_driven_context",
+    "subscription_of",
+]
