@@ -218,7 +218,7 @@ class ConsumerImpl(MessageConsumer):
         while True:
             with lock:
                 if not (inbox.buffer and session.flowing) or self.closed or session.listening:
-                    deadline = deadline or Deadline(timeout_ms)
+                    deadline = deadline or Deadline(timeout_ms, self._link.clock.monotonic)
                     self._await(deadline)
                 entry = ledger.take(inbox) if session.flowing and not self.closed else None
                 if entry is None:

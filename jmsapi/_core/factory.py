@@ -21,7 +21,7 @@ from jmsapi.api import (
     TopicConnectionFactory,
 )
 from jmsapi.errors import IllegalArgumentException
-from jmsapi.spi import Clock, ProviderEntry, SystemClock
+from jmsapi.spi import Clock, KeepsTime, ProviderEntry, SystemClock
 
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
@@ -37,13 +37,13 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
     Args:
         entry: The provider.
         options: Validated settings.
-        clock: Time; the machine's when None.
+        clock: Time; None: that of a broker which keeps its own, else the machine's.
     """
 
     def __init__(self, entry: ProviderEntry, options: ProviderOptions, clock: Clock | None = None) -> None:
         self._entry = entry
         self._options = options
-        self._clock = clock or SystemClock()
+        self._clock = clock
 
     def create_connection(self, user_name: str | None = None, password: str | None = None) -> Connection:
         """Connect; see ConnectionFactory."""
@@ -78,7 +78,12 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
 
             secret = None if password is None else SecretStr(password)
             options = options.having(user=user, password=secret)
-        return kind(self._entry, options, self._clock)
+        return kind(self._entry, options, self._clock or self._time_of(options))
+
+    def _time_of(self, options: ProviderOptions) -> Clock:
+        server = options if options.failover is None else options.failover.servers[0]
+        own = self._entry.clock(server) if isinstance(self._entry, KeepsTime) else None
+        return own or SystemClock()
 
     def __repr__(self) -> str:
         options = self._options

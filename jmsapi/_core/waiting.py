@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
@@ -21,21 +22,23 @@ class Deadline:
 
     Args:
         timeout_ms: From now; None for no end.
+        monotonic: Seconds that never go back; the machine's unless somebody keeps another time.
     """
 
-    __slots__ = ("_end",)
+    __slots__ = ("_end", "_monotonic")
 
-    def __init__(self, timeout_ms: float | None) -> None:
-        self._end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+    def __init__(self, timeout_ms: float | None, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._end = None if timeout_ms is None else monotonic() + timeout_ms / 1000
 
     def remaining(self) -> float | None:
         """Return the seconds left, never negative; None for no end."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        return None if self._end is None else max(0.0, self._end - self._monotonic())
 
     @property
     def passed(self) -> bool:
         """Whether the time is up."""
-        return self._end is not None and time.monotonic() >= self._end
+        return self._end is not None and self._monotonic() >= self._end
 
 
 def result(future: Future[T], timeout: float | None, asked: str) -> T:

@@ -20,7 +20,7 @@ from jmsapi.spi.model import (
     PlainEnvelope,
     Tag,
 )
-from jmsapi.spi.provider import DONE, VERSION, Events, Provider, ProviderEntry, SendResult, completed, failed
+from jmsapi.spi.provider import DONE, VERSION, Events, KeepsTime, Provider, ProviderEntry, SendResult, completed, failed
 from jmsapi.spi.view import HeaderView
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Events",
     "Handle",
     "HeaderView",
+    "KeepsTime",
     "Level",
     "MessageKind",
     "Outcome",

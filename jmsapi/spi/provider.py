@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 from jmsapi.spi._errors import ProviderError
 from jmsapi.spi.capabilities import Capabilities
@@ -31,7 +31,7 @@ from jmsapi.spi.model import Address, ConsumerSpec, Delivery, Envelope, Handle, 
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["DONE", "VERSION", "Events", "Provider", "ProviderEntry", "SendResult", "completed", "failed"]
+__all__ = ["DONE", "VERSION", "Events", "KeepsTime", "Provider", "ProviderEntry", "SendResult", "completed", "failed"]
 
 VERSION: Final = (1, 0)
 """Major and minor version of this seam; a provider of another major is refused."""
@@ -197,4 +197,13 @@ class ProviderEntry(Protocol):
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make an unopened provider. Raises ImportError when the wire library is missing."""
+        ...
+
+
+@runtime_checkable
+class KeepsTime(Protocol):
+    """What a provider entry may have beside: brokers in this process that keep a time of their own."""
+
+    def clock(self, options: ProviderOptions) -> Clock | None:
+        """Return the clock that connections with these options share with their broker; None: the machine's time."""
         ...

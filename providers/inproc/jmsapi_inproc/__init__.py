@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import VERSION, Clock, Provider
+from jmsapi_inproc.embedding import Embedding, embed, embedding_of
 
 if TYPE_CHECKING:
     from jmsapi.spi import ProviderEntry
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["discard", "entry"]
+__all__ = ["Embedding", "discard", "embed", "entry"]
 
 
 class _Entry:
@@ -39,7 +40,14 @@ class _Entry:
 
         if not isinstance(options, InprocOptions):
             raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")
-        return InprocProvider(options, clock)
+        provider = InprocProvider(options, clock)
+        embedding = embedding_of(options.host)
+        return provider if embedding is None else embedding.wrap(provider)
+
+    def clock(self, options: ProviderOptions) -> Clock | None:
+        """Return the clock of an embedded broker; see ``jmsapi.spi.KeepsTime``."""
+        embedding = embedding_of(options.host)
+        return None if embedding is None else embedding.clock
 
 
 def discard(name: str) -> bool:
