@@ -9,12 +9,13 @@ import itertools
 import logging
 import threading
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from jmsapi._core import options_check as valid
 from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
-from jmsapi._core.facilities import ConnectionConsumerImpl, LendingSession
+from jmsapi._core.facilities import ConnectionConsumerImpl
 from jmsapi._core.ledger import AUTO, TRANSACTED
 from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
@@ -32,8 +33,6 @@ from jmsapi.errors import (
 from jmsapi.spi import Address, Clock, ProviderEntry, ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from jmsapi.api import (
         ConnectionConsumer,
         ConnectionMetaData,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionImpl"]
 
 S = TypeVar("S", bound=SessionImpl)
+NewSession = Callable[["ConnectionImpl", int, int], S]
 _log = logging.getLogger("jmsapi")
 
 
@@ -99,8 +99,7 @@ class ConnectionImpl(Connection):
         options = self.link.options.having(client_id=client_id)
         # Both wires name the client when they open, so the unused link is opened again. The old one goes last:
         # if the id is refused the connection stays as it was.
-        renamed = Link(self._entry, options, self._clock, self)
-        old, self.link = self.link, renamed
+        old, self.link = self.link, Link(self._entry, options, self._clock, self)
         old.close(options.close_timeout_ms / 1000)
         self.touch()
 
@@ -115,7 +114,9 @@ class ConnectionImpl(Connection):
         """Create a session; see Connection."""
         return self.add_session(SessionImpl, session_mode, acknowledge_mode, transacted)
 
-    def add_session(self, kind: type[S], mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None) -> S:
+    def add_session(
+        self, kind: NewSession[S], mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None
+    ) -> S:
         """Create a session of one class and remember it."""
         self.check_open()
         self.touch()
@@ -347,7 +348,11 @@ class ConnectionImpl(Connection):
 
     def close(self) -> None:
         """Close the connection and all that was made from it; see Connection."""
-        deadline = Deadline(self.link.options.close_timeout_ms)
+        self.close_within(self.link.options.close_timeout_ms)
+
+    def close_within(self, timeout_ms: float) -> None:
+        """Close in at most this time, in milliseconds."""
+        deadline = Deadline(timeout_ms)
         sessions = self.sessions()
         if not self._closed.is_set():
             for session in sessions:
@@ -360,7 +365,7 @@ class ConnectionImpl(Connection):
         try:
             begun = [session for session in self.sessions() if session.begin_close()]
             # What a connection consumer has lent is settled before its own session goes.
-            begun.sort(key=lambda session: isinstance(session, LendingSession))
+            begun.sort(key=lambda session: session.closes_last)
             for session in begun:
                 quiesce(session, deadline)
             for session in begun:

@@ -82,6 +82,8 @@ class Creators(Session):
     consumers: dict[Inbox, ConsumerImpl]
     producers: dict[ProducerImpl, None]
     browsers: dict[BrowserImpl, None]
+    prefetch: int | None = None
+    """For its consumers, in place of the connection's."""
 
     @abstractmethod
     def check_open(self) -> None:
@@ -176,7 +178,7 @@ class Creators(Session):
         """Create an unshared, non-durable consumer of one class."""
         address = self._consumable(destination)
         # no_local has no defined effect on a queue (6.11.1-4): there it is left out.
-        return self._add(kind, address, message_selector, no_local=no_local and address.kind.is_topic)
+        return self.add_consumer(kind, address, message_selector, no_local=no_local and address.kind.is_topic)
 
     def create_shared_consumer(
         self, topic: Topic, shared_subscription_name: str, message_selector: str | None = None
@@ -184,7 +186,7 @@ class Creators(Session):
         """Create a consumer on a shared non-durable subscription; see Session."""
         address = self._subscribable(topic, shared_subscription_name)
         self.link.require("shared_subscription", "a shared non-durable subscription")
-        return self._add(ConsumerImpl, address, message_selector, name=shared_subscription_name, shared=True)
+        return self.add_consumer(ConsumerImpl, address, message_selector, name=shared_subscription_name, shared=True)
 
     def create_durable_consumer(
         self, topic: Topic, name: str, message_selector: str | None = None, no_local: bool = False
@@ -203,7 +205,7 @@ class Creators(Session):
         address = self._subscribable(topic, name)
         self._refuse_temporary(address)
         self.link.require("shared_durable_subscription", "a shared durable subscription")
-        return self._add(ConsumerImpl, address, message_selector, name=name, shared=True, durable=True)
+        return self.add_consumer(ConsumerImpl, address, message_selector, name=name, shared=True, durable=True)
 
     def create_browser(self, queue: Queue, message_selector: str | None = None) -> QueueBrowser:
         """Create a browser; see Session."""
@@ -299,9 +301,9 @@ class Creators(Session):
             raise IllegalStateException(
                 f"the unshared durable subscription {name!r} needs a client id: set client_id on the factory or the connection"
             )
-        return self._add(kind, address, selector, no_local=no_local, name=name, durable=True)
+        return self.add_consumer(kind, address, selector, no_local=no_local, name=name, durable=True)
 
-    def _add(
+    def add_consumer(
         self,
         kind: type[C],
         address: Address,
@@ -312,6 +314,7 @@ class Creators(Session):
         shared: bool = False,
         durable: bool = False,
     ) -> C:
+        """Create a consumer of one class and remember it."""
         if self._whole.own_listener is not None:
             raise IllegalStateException(
                 "the session has a message listener of its own, so it receives in no other way", "session-listener"
@@ -323,6 +326,7 @@ class Creators(Session):
         if no_local:
             self.link.require("no_local", "no_local")
         options = self.link.options
+        prefetch = options.prefetch if self.prefetch is None else self.prefetch
         spec = ConsumerSpec(
             address,
             selector,
@@ -331,7 +335,7 @@ class Creators(Session):
             durable=durable,
             shared=shared,
             # A wire that has a window of its own must not have the broker send more than the application may hold.
-            prefetch=min(options.prefetch, options.max_unacknowledged or options.prefetch),
+            prefetch=min(prefetch, options.max_unacknowledged or prefetch),
             deferred_acks=self.mode in (TRANSACTED, CLIENT),
             origin=self.link.origin,
         )

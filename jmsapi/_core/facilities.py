@@ -35,6 +35,8 @@ _RETRY_S = (0.1, 5.0)
 class LendingSession(SessionImpl):
     """The session by which a connection consumer receives."""
 
+    closes_last = True
+
     def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
         self.hand: list[Entry] = []
         """Messages that are taken and not lent yet. Guarded by the lock."""

@@ -57,7 +57,7 @@ class SessionImpl(Creators):
         self.connection = connection
         self.link = connection.link
         self.mode = mode
-        self.lock = threading.Lock()
+        self.lock = self.new_lock()
         self.changed = threading.Condition(self.lock)
         self.flowing = False
         """The connection is started and this session open: messages may be handed out. Guarded by the lock."""
@@ -91,6 +91,13 @@ class SessionImpl(Creators):
             lambda: self.link.provider.open_session(transacted=mode == TRANSACTED), "create a session"
         )
         self.transaction = LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
+
+    closes_last = False
+    """Whether a connection closes it after its other sessions, which settle what it has received."""
+
+    def new_lock(self) -> threading.Lock:
+        """Return the lock that guards this session."""
+        return threading.Lock()
 
     # ---- state ----------------------------------------------------------------------------------------------------
     def check_open(self) -> None:
