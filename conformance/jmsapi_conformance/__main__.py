@@ -1,23 +1,29 @@
-"""The command ``jmsapi-conformance``."""
+"""The command ``jmsapi-conformance``: reads the command line; ``commands`` does the work."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jmsapi_conformance.brokers import KINDS
+from jmsapi_conformance.levels import LEVEL, LEVELS
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from jmsapi_conformance.certificate import Certificate
 
 __all__ = ["main"]
 
 _INSTALL = "jmsapi-conformance needs pytest, pytest-xdist and rich: one is not installed: pip install 'jmsapi[conformance]'"
+_MORE = """\
+further commands, each with --help:
+  ids       list requirements, their tests, and those without a test
+  report    make one report of certificates that earlier runs wrote
+  schema    print the form of a file of certificates, as JSON Schema
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,25 +43,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError:
         print(_INSTALL, file=sys.stderr)
         return 2
+    from jmsapi_conformance import commands
+
     # Wide enough for names of tests when nobody says how wide the page is.
     console = Console(width=None if sys.stdout.isatty() else 150)
-    if given[:1] == ["ids"]:
-        return _ids(_ids_parser().parse_args(given[1:]), console)
-    return _certify(_parser().parse_args(given), console)
+    others: dict[str, tuple[argparse.ArgumentParser, Callable[[argparse.Namespace, Console], int]]] = {
+        "ids": (_ids_parser(), commands.ids),
+        "report": (_report_parser(), commands.report),
+        "schema": (argparse.ArgumentParser(prog="jmsapi-conformance schema"), commands.schema),
+    }
+    if given[:1] and given[0] in others:
+        parser, command = others[given[0]]
+        return command(parser.parse_args(given[1:]), console)
+    parser = _parser()
+    options = parser.parse_args(given)
+    if not options.urls and options.containers is None:
+        parser.error("give a URL, or --containers")
+    if unknown := set(options.containers or ()) - set(KINDS):
+        parser.error(f"--containers: {', '.join(sorted(unknown))} is none of {', '.join(KINDS)}; URLs stand before it")
+    return commands.certify(options, console)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="jmsapi-conformance",
-        description="Hold a provider to JMS 2.0.",
-        epilog="'jmsapi-conformance ids' lists requirements; see 'jmsapi-conformance ids --help'.",
+        description="Hold providers to JMS 2.0.",
+        epilog=_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("urls", nargs="+", metavar="URL", help="backend, such as inproc://x or amqp://user:password@host")
+    parser.add_argument("urls", nargs="*", metavar="URL", help="backend, such as inproc://x or amqp://user:password@host")
+    parser.add_argument(
+        "--containers",
+        nargs="*",
+        metavar="BROKER",
+        help=f"start brokers in containers, run on every wire, and restart them where a test asks: {', '.join(KINDS)}; all",
+    )
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
     parser.add_argument("-n", "--workers", type=_positive, metavar="N", help="processes that run tests at once (4; with -k 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the certificates to a file")
+    parser.add_argument("--level", choices=LEVELS, default=LEVEL, help="what is certified: newer tests only report (%(default)s)")
+    _add_outputs(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tracebacks of failures")
     return parser
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the certificates to a file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report, one file that needs no network")
+    parser.add_argument(
+        "--with",
+        dest="others",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="put the certificates of a JSON file beside those of the run; may be given again",
+    )
 
 
 def _positive(text: str) -> int:
@@ -75,67 +117,13 @@ def _ids_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _certify(options: argparse.Namespace, console: Console) -> int:
-    from jmsapi import JMSError
-    from jmsapi_conformance.certificate import as_json
-    from jmsapi_conformance.report import print_certificate
-    from jmsapi_conformance.runner import SuiteError
-
-    certificates: list[Certificate] = []
-    for url in options.urls:
-        try:
-            certificate = _run_with_progress(url, options.keyword, options.workers or (1 if options.keyword else 4), console)
-        except (JMSError, SuiteError) as error:
-            print(f"jmsapi-conformance: {error}", file=sys.stderr)
-            return 2
-        certificates.append(certificate)
-        print_certificate(certificate, console, verbose=options.verbose)
-    if options.json is not None:
-        options.json.write_text(json.dumps(as_json(certificates), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return 1 if any(certificate.failures() for certificate in certificates) else 0
-
-
-def _run_with_progress(url: str, keyword: str | None, workers: int, console: Console) -> Certificate:
-    from rich.progress import MofNCompleteColumn, Progress
-
-    from jmsapi_conformance.certificate import TestResult
-    from jmsapi_conformance.runner import run
-
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("running")
-
-        def show(result: TestResult | None, count: int) -> None:
-            progress.update(task, total=count)
-            if result is not None:
-                progress.advance(task)
-
-        return run(url, keyword=keyword, workers=workers, on_result=show)
-
-
-def _ids(options: argparse.Namespace, console: Console) -> int:
-    from jmsapi_conformance.inventory import by_id, load, pick
-    from jmsapi_conformance.report import print_requirement, print_without_test
-    from jmsapi_conformance.runner import SuiteError, tested_ids
-
-    try:
-        tested = tested_ids()
-    except SuiteError as error:
-        print(f"jmsapi-conformance: {error}", file=sys.stderr)
-        return 2
-    if options.show is not None:
-        try:
-            one = by_id(options.show)
-        except KeyError:
-            print(f"jmsapi-conformance: there is no requirement {options.show!r}", file=sys.stderr)
-            return 2
-        print_requirement(one, tested.get(one.id, []), console)
-        return 0
-    chosen = [
-        one for one in pick(load(), options.group) if options.level in (None, one.level) and options.scope in (None, one.scope)
-    ]
-    found = [one for one in chosen if not options.without_test or one.id not in tested]
-    print_without_test(found, len(chosen), console)
-    return 0
+def _report_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="jmsapi-conformance report", description="Make one report of earlier certificates.")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE.json", help="what --json wrote; a column for each certificate"
+    )
+    _add_outputs(parser)
+    return parser
 
 
 if __name__ == "__main__":

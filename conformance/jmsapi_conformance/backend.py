@@ -5,15 +5,30 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 import jmsapi
 from jmsapi import ConnectionFactory
 from jmsapi.spi import Capabilities
+from jmsapi_conformance.brokers import Broker
 from jmsapi_conformance.native import WIRES
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "Restart", "restart_of"]
+
+Restart = Callable[[bool], None]
+"""Ends the broker and starts it again on its data; True: as by kill -9. Returns when it takes connections again."""
+
+
+def restart_of(broker: Broker) -> Restart:
+    """Return how a broker that is ours is restarted."""
+
+    def restart(kill: bool) -> None:
+        if kill:
+            broker.kill()
+        broker.restart()
+
+    return restart
 
 
 class Backend:
@@ -23,12 +38,18 @@ class Backend:
         url: As for ``jmsapi.connection_factory``, credentials included.
         environment: Which of ``marks.ENVIRONMENT`` is there, beyond what the URL tells.
         title: What it is called in a summary; made of its capabilities when left out.
+        restart: How to restart the broker, where it is the caller's own and nobody else uses it. None: it may not be.
     """
 
-    def __init__(self, url: str, environment: Iterable[str] = (), title: str | None = None) -> None:
+    def __init__(
+        self, url: str, environment: Iterable[str] = (), title: str | None = None, restart: Restart | None = None
+    ) -> None:
         self._url = url
         self._title = title
+        self.restart = restart
         beyond = set(environment)
+        if restart is not None:
+            beyond.add("broker_restart")
         if not url.startswith("inproc:"):
             beyond.add("second_process")
         if url.partition("://")[0] in WIRES:

@@ -1,23 +1,20 @@
-"""What a run found, as values and as JSON."""
+"""What a run found: results as they come, and the column of a document that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import jmsapi
 from jmsapi.spi import Capabilities
+from jmsapi_conformance.document import SCHEMA, Claim, Column, Document, Outcome, Suite, plain, verdicts_over
 from jmsapi_conformance.inventory import chapter_of, load
-from jmsapi_conformance.verdicts import Verdict, combine
+from jmsapi_conformance.levels import LEVEL, counts_in
+from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["LEVEL", "SCHEMA", "Certificate", "TestResult", "as_json"]
-
-SCHEMA: Final = 1
-"""Version of the JSON; a change that breaks a reader raises it."""
-LEVEL: Final = "2026.1"
-"""The dated level of the suite: what counts in it does not change."""
+__all__ = ["LEVEL", "SCHEMA", "Certificate", "TestResult", "as_document", "as_json", "chapters_of", "result_from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +30,20 @@ class TestResult:
     seconds: float
     detail: str = ""
     """The traceback of a failure."""
+    counts: bool = True
+    """False for a test that is new in the level: it reports, and decides nothing."""
+
+    def outcome(self) -> Outcome:
+        """Return it as a document has it."""
+        return Outcome(
+            test=self.name,
+            requirements=self.requirements,
+            verdict=self.verdict,
+            reason=self.reason,
+            needs=self.needs,
+            seconds=round(self.seconds, 3),
+            counts=self.counts,
+        )
 
 
 @dataclass(slots=True)
@@ -47,69 +58,64 @@ class Certificate:
     seconds: float = 0.0
     selection: str = ""
     """The ``-k`` expression; empty when everything ran."""
+    level: str = LEVEL
+    title: str = ""
 
     def requirements(self) -> dict[str, Verdict]:
         """Return the verdict over each requirement that a test of this run named."""
-        found: dict[str, list[Verdict]] = {}
-        for test in self.tests:
-            for one in test.requirements:
-                found.setdefault(one, []).append(test.verdict)
-        return {one.id: combine(found[one.id]) for one in load() if one.id in found}
+        return verdicts_over(test.outcome() for test in self.tests)
 
     def failures(self) -> list[TestResult]:
-        """Return the tests that failed."""
-        return [test for test in self.tests if test.verdict is Verdict.FAIL]
+        """Return the tests that failed, and count."""
+        return [test for test in self.tests if test.verdict is Verdict.FAIL and test.counts]
+
+    def reports(self) -> list[TestResult]:
+        """Return the tests that failed and only report."""
+        return [test for test in self.tests if test.verdict is Verdict.FAIL and not test.counts]
 
     def chapters(self) -> dict[str, dict[Verdict | None, int]]:
         """Return, by chapter in the order of the inventory, how many requirements have each verdict; None: not run."""
-        verdicts = self.requirements()
-        counts: dict[str, dict[Verdict | None, int]] = {}
-        for one in load():
-            chapter = counts.setdefault(chapter_of(one.id), {})
-            verdict = verdicts.get(one.id)
-            chapter[verdict] = chapter.get(verdict, 0) + 1
-        return counts
+        return chapters_of(self.requirements())
+
+    def column(self) -> Column:
+        """Return it as a document has it."""
+        claims = self.capabilities.supports().items()
+        return Column(
+            url=self.url,
+            provider=self.capabilities.provider,
+            broker=self.capabilities.broker,
+            broker_version=self.capabilities.version,
+            tests=tuple(test.outcome() for test in self.tests),
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=round(self.seconds, 1),
+            selection=self.selection,
+            capabilities={name: Claim(support.level.value, support.note, support.emulate) for name, support in claims},
+            requirements=self.requirements(),
+            title=self.title,
+        )
+
+
+def chapters_of(verdicts: Mapping[str, Verdict]) -> dict[str, dict[Verdict | None, int]]:
+    """Return, by chapter in the order of the inventory, how many requirements have each verdict; None: not run."""
+    counts: dict[str, dict[Verdict | None, int]] = {}
+    for one in load():
+        chapter = counts.setdefault(chapter_of(one.id), {})
+        verdict = verdicts.get(one.id)
+        chapter[verdict] = chapter.get(verdict, 0) + 1
+    return counts
+
+
+def as_document(certificates: Iterable[Certificate], level: str = LEVEL) -> Document:
+    """Return certificates as one document."""
+    return Document(SCHEMA, Suite(jmsapi.__version__, level), tuple(one.column() for one in certificates))
 
 
 def as_json(certificates: Iterable[Certificate]) -> dict[str, Any]:
     """Return what the JSON file says."""
-    return {
-        "schema": SCHEMA,
-        "suite": {"version": jmsapi.__version__, "level": LEVEL},
-        "certificates": [_one(certificate) for certificate in certificates],
-    }
+    return plain(as_document(certificates))
 
 
-def _one(certificate: Certificate) -> dict[str, Any]:
-    capabilities = certificate.capabilities
-    return {
-        "url": certificate.url,
-        "provider": capabilities.provider,
-        "broker": capabilities.broker,
-        "broker_version": capabilities.version,
-        "started": certificate.started.isoformat(timespec="seconds"),
-        "seconds": round(certificate.seconds, 1),
-        "selection": certificate.selection,
-        "capabilities": {
-            name: {"level": support.level.value, "note": support.note, "emulate": support.emulate}
-            for name, support in capabilities.supports().items()
-        },
-        "requirements": {name: verdict.value for name, verdict in certificate.requirements().items()},
-        "tests": [
-            {
-                "test": test.name,
-                "requirements": list(test.requirements),
-                "needs": list(test.needs),
-                "verdict": test.verdict.value,
-                "reason": test.reason,
-                "seconds": round(test.seconds, 3),
-            }
-            for test in certificate.tests
-        ],
-    }
-
-
-def result_from(nodeid: str, said: Mapping[str, object], seconds: float, detail: str) -> TestResult:
+def result_from(nodeid: str, said: Mapping[str, Any], seconds: float, detail: str, level: str = LEVEL) -> TestResult:
     """Return a test's result from what the plug-in put into its report."""
     return TestResult(
         name=nodeid,
@@ -119,4 +125,5 @@ def result_from(nodeid: str, said: Mapping[str, object], seconds: float, detail:
         reason=str(said["reason"]),
         seconds=seconds,
         detail=detail,
+        counts=counts_in(level, said["new_in"]),
     )

@@ -24,7 +24,7 @@ from jmsapi import (
     TopicConnection,
     TopicConnectionFactory,
 )
-from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.backend import Backend, Restart
 from jmsapi_conformance.seam import Seam
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "names",
     "other_session",
     "queue",
+    "restart",
     "seam",
     "session",
     "topic",
@@ -235,6 +236,13 @@ def seam(backend: Backend, names: Names) -> Iterator[Seam]:
     made = Seam(backend)
     yield made
     made.close()
+
+
+@pytest.fixture
+def restart(backend: Backend) -> Restart:
+    """Give the means to restart the broker: ``restart(True)`` ends it as kill -9 does; for tests that need ``broker_restart``."""
+    assert backend.restart is not None, "a test that restarts the broker needs broker_restart"
+    return backend.restart
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["CHAPTERS", "Requirement", "by_id", "chapter_of", "load", "pick", "section_title"]
+__all__ = ["CHAPTERS", "Requirement", "by_id", "chapter_of", "chapter_title", "load", "pick", "section_title"]
 
 CHAPTERS: Final[dict[str, str]] = {
     "1": "Introduction",
@@ -61,7 +61,8 @@ def _data() -> tuple[dict[str, Requirement], dict[str, str]]:
     raw = json.loads((data / "requirements.json").read_text(encoding="utf-8"))
     elsewhere = json.loads((data / "elsewhere.json").read_text(encoding="utf-8"))
     found: dict[str, Requirement] = {}
-    for entry in raw["requirements"]:
+    chapters = list(CHAPTERS)
+    for entry in sorted(raw["requirements"], key=lambda entry: chapters.index(chapter_of(entry["id"]))):
         found[entry["id"]] = Requirement(
             id=entry["id"],
             group=entry["group"],
@@ -99,6 +100,11 @@ def chapter_of(requirement_id: str) -> str:
     """Return the chapter or series of an id: ``4`` of ``4.4.1-2``, ``SHS`` of ``SHS-7``."""
     found = re.match(r"[0-9A-Z]+", requirement_id)
     return found.group() if found else requirement_id
+
+
+def chapter_title(chapter: str) -> str:
+    """Return a chapter's number or a series' name with its title."""
+    return f"{chapter} {CHAPTERS.get(chapter, '')}".strip()
 
 
 def pick(requirements: Iterable[Requirement], start: str | None) -> tuple[Requirement, ...]:

@@ -1,4 +1,4 @@
-"""The two decorators of a requirement test."""
+"""The decorators of a requirement test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from jmsapi.spi import Capabilities
 from jmsapi_conformance.inventory import by_id
+from jmsapi_conformance.levels import parse
 
-__all__ = ["ENVIRONMENT", "needs", "requirement"]
+__all__ = ["ENVIRONMENT", "needs", "new_in", "requirement"]
 
 ENVIRONMENT: Final[dict[str, str]] = {
     "second_process": "the broker can only be reached from this process",
@@ -48,3 +49,9 @@ def needs(*names: str) -> pytest.MarkDecorator:
         if name not in _SUPPORTS and name not in ENVIRONMENT:
             raise ValueError(f"{name!r} is neither a capability nor a part of the environment")
     return pytest.mark.needs(*names)
+
+
+def new_in(level: str) -> pytest.MarkDecorator:
+    """Say that a test came with a dated level, such as ``"2026.2"``: in it, it only reports; it counts from the next one on."""
+    parse(level)
+    return pytest.mark.new_in(level)

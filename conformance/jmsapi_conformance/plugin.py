@@ -17,7 +17,9 @@ from typing import Any, Final, TypeVar, cast
 import pytest
 
 from jmsapi_conformance import _rewrite  # noqa: F401  # pyright: ignore[reportUnusedImport] - comes first, see there
-from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.backend import Backend, restart_of
+from jmsapi_conformance.brokers import KINDS
+from jmsapi_conformance.brokers import found as noted
 from jmsapi_conformance.deadline import run_within
 from jmsapi_conformance.fixtures import (
     connect,
@@ -28,10 +30,12 @@ from jmsapi_conformance.fixtures import (
     names,
     other_session,
     queue,
+    restart,
     seam,
     session,
     topic,
 )
+from jmsapi_conformance.levels import LEVEL, counts_in
 from jmsapi_conformance.verdicts import Applicability, Verdict, applicability, is_refusal, judge
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "names",
     "other_session",
     "queue",
+    "restart",
     "seam",
     "session",
     "topic",
@@ -116,14 +121,18 @@ class SuiteNode(pytest.Collector):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--jms-url``."""
-    parser.getgroup("jmsapi conformance").addoption("--jms-url", metavar="URL", help="the backend that the suite runs against")
+    """Add the options that the runner gives to its workers, too."""
+    group = parser.getgroup("jmsapi conformance")
+    group.addoption("--jms-url", metavar="URL", help="the backend that the suite runs against")
+    group.addoption("--jms-broker", metavar="FOLDER", help="where a launched broker is noted that tests may restart")
+    group.addoption("--jms-restarts", choices=["with", "without", "only"], default="with", help="tests that restart the broker")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the suite's marks known."""
     config.stash[_BACKENDS] = {}
     config.addinivalue_line("markers", "requirement(*ids): requirement ids that this test proves")
+    config.addinivalue_line("markers", "new_in(level): the level that this test is new in; it only reports there")
     config.addinivalue_line("markers", "needs(*names): capabilities or surroundings that this test needs")
 
 
@@ -145,6 +154,32 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return node
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests that restart the broker apart from those that run side by side."""
+    which = config.getoption("--jms-restarts")
+    if which == "with":
+        return
+    chosen = [item for item in items if ("broker_restart" in _needs_of(item)) == (which == "only")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def _needs_of(item: pytest.Item) -> list[str]:
+    return [name for mark in item.iter_markers("needs") for name in mark.args]
+
+
+def _launched(folder: str | None, url: str) -> Backend:
+    """Return the backend of a URL, with a hand on its broker where that was launched for the run."""
+    if folder is not None:
+        path = Path(folder)
+        broker = next((noted(path.parent, kind) for kind in KINDS if kind == path.name), None)
+        if broker is None:
+            raise pytest.UsageError(f"no broker is noted in {folder}")
+        return Backend(url, restart=restart_of(broker))
+    return Backend(url)
+
+
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Give the backend that this test is to certify."""
@@ -157,13 +192,15 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     if not given:
         raise pytest.UsageError("the conformance suite needs a backend: --jms-url URL")
     known = request.config.stash[_BACKENDS]
-    return known.setdefault(given, Backend(given))
+    if given not in known:
+        known[given] = _launched(request.config.getoption("--jms-broker"), given)
+    return known[given]
 
 
 @pytest.fixture
 def applicable(request: pytest.FixtureRequest, backend: Backend) -> None:
     """Compare the test's needs with the backend; skip it where it can say nothing."""
-    needed = [name for mark in request.node.iter_markers("needs") for name in mark.args]
+    needed = _needs_of(request.node)
     applies = applicability(needed, backend.capabilities, backend.environment) if needed else Applicability()
     request.node.stash[_APPLIES] = applies
     request.node.user_properties.append(("backend", backend.title))
@@ -212,8 +249,12 @@ def pytest_runtest_makereport(
             # A setup that "passed" would be followed by the call.
             report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Refused: {reason}")
     ids = [one for mark in item.iter_markers("requirement") for one in mark.args]
-    needed = [name for mark in item.iter_markers("needs") for name in mark.args]
+    newest = item.get_closest_marker("new_in")
+    new_in = str(newest.args[0]) if newest is not None else None
+    if verdict is Verdict.FAIL and not counts_in(LEVEL, new_in):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Skipped: new in {new_in}, so it only reports: {reason}")
     report.user_properties.append(
-        ("jms", {"requirements": ids, "needs": needed, "verdict": verdict.value, "reason": reason}),
+        ("jms", {"requirements": ids, "needs": _needs_of(item), "verdict": verdict.value, "reason": reason, "new_in": new_in}),
     )
     return report

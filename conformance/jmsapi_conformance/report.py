@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jmsapi_conformance.certificate import LEVEL, Certificate
-from jmsapi_conformance.inventory import CHAPTERS, Requirement
+from jmsapi_conformance.certificate import Certificate, chapters_of
+from jmsapi_conformance.document import Document
+from jmsapi_conformance.html import title_of
+from jmsapi_conformance.inventory import Requirement, chapter_title
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["print_certificate", "print_requirement", "print_without_test"]
+__all__ = ["print_certificate", "print_matrix", "print_requirement", "print_without_test"]
 
 _COLUMNS = {
     Verdict.PASS: ("pass", "green"),
@@ -30,15 +32,18 @@ def print_certificate(certificate: Certificate, console: Console, *, verbose: bo
     for test in certificate.failures():
         console.print(f"[bold red]FAIL[/] {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
         console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
+    for test in certificate.reports():
+        console.print(f"[yellow]NEW[/], only reports: {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
+        console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
     broker = f"{certificate.capabilities.broker} {certificate.capabilities.version}".strip()
-    table = Table(title=f"{certificate.capabilities.provider} on {broker}, level {LEVEL}", title_justify="left")
+    table = Table(title=f"{certificate.capabilities.provider} on {broker}, level {certificate.level}", title_justify="left")
     table.add_column("chapter")
     for word, style in _COLUMNS.values():
         table.add_column(word, justify="right", style=style)
     totals: Counter[Verdict | None] = Counter()
     for chapter, counts in certificate.chapters().items():
         totals.update(counts)
-        table.add_row(f"{chapter} {CHAPTERS.get(chapter, '')}".strip(), *(_number(counts.get(key, 0)) for key in _COLUMNS))
+        table.add_row(chapter_title(chapter), *(_number(counts.get(key, 0)) for key in _COLUMNS))
     table.add_section()
     table.add_row("requirements", *(_number(totals[key]) for key in _COLUMNS), style="bold")
     console.print(table)
@@ -51,9 +56,29 @@ def _number(count: int) -> str:
     return str(count) if count else ""
 
 
-def print_without_test(missing: Iterable[Requirement], of: int, console: Console) -> None:
-    """Print ids, by group, with level, scope and text; then how many there are of each level and scope."""
-    found = list(missing)
+def print_matrix(document: Document, console: Console) -> None:
+    """Print a table of chapters and columns: how many requirements hold, and how many fail."""
+    table = Table("holds, of", title="All backends", title_justify="left")
+    counted = [chapters_of(column.verdicts()) for column in document.certificates]
+    for column in document.certificates:
+        table.add_column(title_of(column), justify="right", overflow="fold")
+    for chapter in counted[0] if counted else ():
+        table.add_row(chapter_title(chapter), *(_share(found[chapter]) for found in counted))
+    table.add_section()
+    totals = [sum((Counter(chapter) for chapter in found.values()), Counter[Verdict | None]()) for found in counted]
+    table.add_row("requirements", *map(_share, totals), style="bold")
+    console.print(table)
+
+
+def _share(counts: Mapping[Verdict | None, int]) -> str:
+    held = counts.get(Verdict.PASS, 0) + counts.get(Verdict.EMULATED, 0)
+    failed = counts.get(Verdict.FAIL, 0)
+    return (f"[bold red]{failed} FAIL[/] " if failed else "") + f"{held} of {sum(counts.values())}"
+
+
+def print_without_test(missing: Iterable[Requirement], chosen: Iterable[Requirement], console: Console) -> None:
+    """Print ids, by group, with level, scope and text; then how many there are of each level and scope, and out of how many."""
+    found, among = list(missing), list(chosen)
     group = None
     for one in found:
         if one.group != group:
@@ -62,12 +87,21 @@ def print_without_test(missing: Iterable[Requirement], of: int, console: Console
         console.print(f"  {one.id:<12}{one.level:<9}{one.scope:<9}{escape(one.text)}", highlight=False, soft_wrap=True)
         if one.elsewhere:
             console.print(f"  {'':<12}needs: {escape(one.elsewhere)}", highlight=False, soft_wrap=True)
-    table = Table("level", "api", "provider", "broker", title=f"{len(found)} of {of} requirements", title_justify="left")
+    scopes = ("api", "provider", "broker")
+    table = Table("level", *scopes, "all", title=f"{len(found)} of {len(among)} requirements", title_justify="left")
     for level in ("must", "should", "may", "optional", "superseded"):
-        scopes = Counter(one.scope for one in found if one.level == level)
-        if scopes:
-            table.add_row(level, *(_number(scopes[scope]) for scope in ("api", "provider", "broker")))
+        if not any(one.level == level for one in among):
+            continue
+        cells: list[str] = []
+        for which in ((scope,) for scope in scopes):
+            cells.append(_of(found, among, level, which))
+        table.add_row(level, *cells, _of(found, among, level, scopes))
     console.print(table)
+
+
+def _of(found: list[Requirement], among: list[Requirement], level: str, scopes: tuple[str, ...]) -> str:
+    some, whole = (sum(one.level == level and one.scope in scopes for one in part) for part in (found, among))
+    return f"{some} of {whole}" if whole else ""
 
 
 def print_requirement(one: Requirement, tests: Iterable[str], console: Console) -> None:

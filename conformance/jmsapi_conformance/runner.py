@@ -16,7 +16,7 @@ import pytest
 
 import jmsapi
 from jmsapi_conformance.backend import Backend
-from jmsapi_conformance.certificate import Certificate, TestResult, result_from
+from jmsapi_conformance.certificate import LEVEL, Certificate, TestResult, result_from
 from jmsapi_conformance.plugin import SUITE
 from jmsapi_conformance.verdicts import Verdict
 
@@ -34,8 +34,10 @@ class SuiteError(Exception):
 class _Listener:
     """A pytest plug-in that keeps what the suite's own plug-in found."""
 
-    def __init__(self, on_result: OnResult) -> None:
+    def __init__(self, on_result: OnResult, level: str = LEVEL, before: int = 0) -> None:
         self._on_result = on_result
+        self._level = level
+        self._before = before
         self._names: list[str] = []
         self._current: dict[str, TestResult] = {}
         self._seconds: dict[str, float] = {}
@@ -55,7 +57,7 @@ class _Listener:
 
     def _collected(self, names: Sequence[str]) -> None:
         self._names = list(names)
-        self._on_result(None, len(self._names))
+        self._on_result(None, self._before + len(self._names))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         text = f"{report.nodeid}: {report.longreprtext}"
@@ -72,7 +74,7 @@ class _Listener:
         for key, said in report.user_properties:
             if key != "jms" or (current is not None and report.when != "teardown"):
                 continue
-            found = result_from(name, cast("dict[str, Any]", said), self._seconds[name], report.longreprtext)
+            found = result_from(name, cast("dict[str, Any]", said), self._seconds[name], report.longreprtext, self._level)
             # The properties of an earlier phase come again with each later report; only a failure outweighs a verdict.
             if current is None or found.verdict is Verdict.FAIL:
                 current = self._current[name] = found
@@ -81,7 +83,7 @@ class _Listener:
 
     def _keep(self, result: TestResult) -> None:
         self.results[result.name] = result
-        self._on_result(result, len(self._names))
+        self._on_result(result, self._before + len(self._names))
 
     def in_order(self) -> list[TestResult]:
         """Return the results in the order of the suite, whichever test ended first."""
@@ -138,7 +140,14 @@ def _main(arguments: list[str], listener: _Listener, keyword: str | None) -> int
 
 
 def run(
-    url: str, *, keyword: str | None = None, workers: int = 1, on_result: OnResult = lambda _result, _count: None
+    url: str,
+    *,
+    keyword: str | None = None,
+    workers: int = 1,
+    level: str = LEVEL,
+    broker: Path | None = None,
+    title: str = "",
+    on_result: OnResult = lambda _result, _count: None,
 ) -> Certificate:
     """Run the suite, or a part of it, against a URL.
 
@@ -146,6 +155,9 @@ def run(
         url: The backend, as for ``jmsapi.connection_factory``.
         keyword: As pytest's ``-k``: part of the names of modules and tests.
         workers: How many processes run tests at once. 1: this process runs them, and sees providers that it registered.
+        level: What is certified; tests that are new in it only report.
+        broker: Where the launcher noted the broker (``root / kind``), if tests may restart it: they come last, one by one.
+        title: What the column is called in a report; made of provider and broker when empty.
         on_result: Told of each result.
     Returns:
         What was found.
@@ -154,15 +166,18 @@ def run(
         SuiteError: The suite could not be run, or a test was left without a result.
     """
     capabilities = Backend(url).capabilities
-    certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "")
-    listener = _Listener(on_result)
-    begun = time.monotonic()
+    certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "", level=level, title=title)
     spread = ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"] if workers > 1 else []
-    _pytest([f"--jms-url={url}", *spread], listener, keyword)
+    phases: list[tuple[str, list[str]]] = [("with", spread)] if broker is None else [("without", spread), ("only", [])]
+    begun = time.monotonic()
+    for restarts, how in phases:
+        listener = _Listener(on_result, level, before=len(certificate.tests))
+        asked = [f"--jms-url={url}", f"--jms-restarts={restarts}"]
+        _pytest([*asked, *([f"--jms-broker={broker}"] if broker else []), *how], listener, keyword)
+        certificate.tests += listener.in_order()
+        if left := listener.unjudged():
+            raise SuiteError(f"{len(left)} tests ended without a result, the first of them {left[0]}")
     certificate.seconds = time.monotonic() - begun
-    certificate.tests = listener.in_order()
-    if certificate.tests and (left := listener.unjudged()):
-        raise SuiteError(f"{len(left)} tests ended without a result, the first of them {left[0]}")
     if not certificate.tests:
         raise SuiteError(f"no test has a name that fits {keyword!r}" if keyword else "the suite has no tests")
     return certificate

@@ -27,7 +27,9 @@ class BrokerUnavailable(LauncherError):
     """This machine has no way to run the broker; the text says why for each way."""
 
 
-def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = None, ready_s: float = 90.0) -> Broker:
+def launch(
+    kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = None, own: bool = False, ready_s: float = 90.0
+) -> Broker:
     """Start a broker with empty data, listening on 127.0.0.1 only, and wait until every wire takes a log-in.
 
     A broker that is given in the environment (``JMSAPI_ARTEMIS_URLS``, ``JMSAPI_CLASSIC_URLS``, ``JMSAPI_RABBITMQ_URLS``)
@@ -40,6 +42,7 @@ def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = 
         kept_in: Let the broker outlive this program and note it in this folder, where ``found`` and ``python -m
             jmsapi_conformance.brokers down`` look; one that is noted there already is replaced. None: it ends with this
             program at the latest.
+        own: Start one whatever the environment names.
         ready_s: Longest wait for it to be ready, in seconds.
     Returns:
         The broker; the caller stops it.
@@ -47,7 +50,7 @@ def launch(kind: BrokerKind, how: LaunchHow = "auto", *, kept_in: Path | None = 
         BrokerUnavailable: No way to run it here.
         LauncherError: It did not start; the text ends with its log's last lines.
     """
-    if (broker := given(kind)) is not None:
+    if not own and (broker := given(kind)) is not None:
         return broker
     return _start(kind, _choose(kind, how), kept_in, ready_s)
 

@@ -1,0 +1,173 @@
+"""The JSON file of certificates: what stands in it, and how it is read.
+
+A column is one certificate: of a provider on a broker, or *foreign*, of another client that the same tests were run through.
+Every file that keeps to this form can stand in a report beside others: ``jmsapi-conformance ... --with FILE.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from jmsapi_conformance.inventory import load
+from jmsapi_conformance.levels import LEVEL
+from jmsapi_conformance.verdicts import Verdict, combine
+
+__all__ = ["SCHEMA", "Claim", "Column", "Document", "DocumentError", "Outcome", "Suite", "json_schema", "merge", "read", "write"]
+
+SCHEMA: Final = 1
+"""Version of the form; a change that breaks a reader raises it."""
+
+
+class DocumentError(Exception):
+    """A file is not a file of certificates, or not of a version that is understood here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a provider says of one capability: native, emulated or none."""
+
+    level: str
+    note: str = ""
+    emulate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One test."""
+
+    test: str
+    """Module and function, parameters included: ``ch04_4_7_transactions.py::test_...[queue]``."""
+    requirements: tuple[str, ...]
+    verdict: Verdict
+    reason: str = ""
+    needs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    counts: bool = True
+    """False for a test that is new in the level: it reports, and decides nothing."""
+    remark: str = ""
+    """What is known about this outcome, by whoever made the file: why a foreign client fails where the test is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Which suite was run."""
+
+    version: str
+    level: str = LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One run against one backend."""
+
+    url: str
+    """Without credentials."""
+    provider: str
+    broker: str
+    broker_version: str
+    tests: tuple[Outcome, ...]
+    started: str = ""
+    seconds: float = 0.0
+    selection: str = ""
+    """The ``-k`` expression; empty when everything ran."""
+    capabilities: dict[str, Claim] = field(default_factory=dict[str, Claim])
+    requirements: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    kind: Literal["provider", "foreign"] = "provider"
+    title: str = ""
+    """What it is called in a report; made of provider and broker when empty."""
+
+    @property
+    def heading(self) -> str:
+        """What it is called in a report."""
+        return self.title or f"{self.provider} on {self.broker} {self.broker_version}".strip()
+
+    def verdicts(self) -> dict[str, Verdict]:
+        """Return the verdict over each requirement that a test of this run named, in the order of the inventory."""
+        return verdicts_over(self.tests)
+
+    def failures(self) -> list[Outcome]:
+        """Return the tests that failed, and count."""
+        return [test for test in self.tests if test.verdict is Verdict.FAIL and test.counts]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole file."""
+
+    schema: Literal[1]
+    suite: Suite
+    certificates: tuple[Column, ...]
+
+
+def verdicts_over(tests: Iterable[Outcome]) -> dict[str, Verdict]:
+    """Return the verdict over each requirement that a test named, in the order of the inventory.
+
+    A test that only reports decides nothing; a requirement that has no other is not applicable in this level.
+    """
+    found: dict[str, list[Verdict]] = {}
+    for test in tests:
+        for one in test.requirements:
+            verdicts = found.setdefault(one, [])
+            if test.counts:
+                verdicts.append(test.verdict)
+    return {one.id: combine(found[one.id]) for one in load() if one.id in found}
+
+
+_FORM: Final[TypeAdapter[Document]] = TypeAdapter(Document)
+
+
+def read(path: Path) -> Document:
+    """Read a file of certificates.
+
+    Raises:
+        DocumentError: It cannot be read, or is of another form; the text says where.
+    """
+    try:
+        return _FORM.validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"]) or "the whole"
+        raise DocumentError(f"{path} is not a file of certificates, version {SCHEMA}: {where}: {first['msg']}") from error
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def write(document: Document, path: Path) -> None:
+    """Write a file of certificates; folders are made as needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def plain(document: Document) -> dict[str, Any]:
+    """Return what the JSON file says."""
+    return asdict(document, dict_factory=_plain)
+
+
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: _value(value) for name, value in pairs}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _value(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def merge(document: Document, others: Iterable[Document]) -> Document:
+    """Return one document with the columns of all, in their order."""
+    columns = [*document.certificates, *(one for other in others for one in other.certificates)]
+    return Document(document.schema, document.suite, tuple(columns))
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the form as a JSON Schema."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_FORM.json_schema()}
