@@ -3,6 +3,7 @@
 from jmsapi.spi._errors import ErrorKind, ProviderError
 from jmsapi.spi.capabilities import EMULATED, NATIVE, NONE, Capabilities, Level, Support, emulated, none
 from jmsapi.spi.clock import Clock, SystemClock, Timer
+from jmsapi.spi.given_back import GivenBack
 from jmsapi.spi.model import (
     EMPTY_PROPERTIES,
     NON_PERSISTENT,
@@ -43,6 +44,7 @@ __all__ = [
     "Envelope",
     "ErrorKind",
     "Events",
+    "GivenBack",
     "Handle",
     "HeaderView",
     "KeepsTime",

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,9 +61,16 @@ def test_a_killed_broker_comes_back_on_the_same_ports_with_the_messages_it_had_c
     broker = own_broker(kind)
     urls = broker.stomp_url, broker.amqp_url
     where = _destination(kind, "jmsapi.launcher.kept")
-    sent = _stomp(broker, f"SEND\n{where}persistent:true\nreceipt:1\n\nstill here\0", replies=1)
-    assert sent == ["RECEIPT\nreceipt-id:1"]
 
+    def send(text: str) -> None:
+        answers = _stomp(broker, f"SEND\n{where}persistent:true\nreceipt:1\n\n{text}\0", replies=1)
+        assert answers == ["RECEIPT\nreceipt-id:1"]
+
+    send("early")
+    # RabbitMQ writes a new queue's declaration down a moment after it has confirmed the first message in it, and tells nobody
+    # when: killed within that moment it forgets the queue, message and all (docs/brokers/rabbitmq.md).
+    time.sleep(3 if kind == "rabbitmq" else 0)
+    send("still here")
     broker.kill()
     assert not broker.is_alive
     with pytest.raises(ConnectionRefusedError):
@@ -71,9 +79,9 @@ def test_a_killed_broker_comes_back_on_the_same_ports_with_the_messages_it_had_c
     broker.restart()
     assert (broker.stomp_url, broker.amqp_url) == urls
     subscribe = f"SUBSCRIBE\nid:1\n{where}subscription-type:ANYCAST\nack:auto\n\n\0"
-    (message,) = _stomp(broker, subscribe, replies=1)
-    assert message.startswith("MESSAGE\n")
-    assert message.endswith("still here")
+    messages = _stomp(broker, subscribe, replies=2)
+    assert all(message.startswith("MESSAGE\n") for message in messages)
+    assert [message.splitlines()[-1] for message in messages] == ["early", "still here"]
     assert broker.log()
 
 

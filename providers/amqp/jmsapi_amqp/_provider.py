@@ -144,6 +144,7 @@ class AmqpProvider:
             elif error is not None:
                 future.set_exception(error)
             else:
+                GIVEN_BACK.taken(self._id)
                 future.set_result(opened.result())
 
         opened.add_done_callback(done)

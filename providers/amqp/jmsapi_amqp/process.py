@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from jmsapi.spi import Address
+from jmsapi.spi import Address, GivenBack
 
-__all__ = ["DURABLE", "GIVEN_BACK", "SHARED", "TEMPORARIES", "DurableKinds", "GivenBack", "SharedTerms", "Temporaries"]
+__all__ = ["DURABLE", "GIVEN_BACK", "SHARED", "TEMPORARIES", "DurableKinds", "SharedTerms", "Temporaries"]
 
 
 class Temporaries:
@@ -51,7 +51,6 @@ TEMPORARIES: Final = Temporaries()
 
 
 _REMEMBERED_S: Final = 10.0
-_STILL_HELD_S: Final = 3.0
 
 
 @dataclass(slots=True)
@@ -108,29 +107,8 @@ SHARED: Final = SharedTerms()
 """Those of this process, by broker, client id, name and durability."""
 
 
-class GivenBack:
-    """Client ids of connections that were closed in order. Artemis frees one only a moment after it has said so. Any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._at: dict[tuple[object, ...], float] = {}
-
-    def note(self, key: tuple[object, ...]) -> None:
-        """Note that a connection with this id has just been closed."""
-        now = time.monotonic()
-        with self._lock:
-            self._at = {one: at for one, at in self._at.items() if now - at < _REMEMBERED_S}
-            self._at[key] = now
-
-    def lately(self, key: tuple[object, ...]) -> bool:
-        """Whether one was closed so lately that a broker with much to do may still hold its id."""
-        with self._lock:
-            at = self._at.get(key)
-        return at is not None and time.monotonic() - at < _STILL_HELD_S
-
-
 GIVEN_BACK: Final = GivenBack()
-"""Those of this process, by broker and id."""
+"""Client ids of closed connections of this process, by broker and id. Artemis frees one only a moment after it has said so."""
 
 
 class DurableKinds:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from jmsapi.spi import (
     Capabilities,
@@ -27,6 +27,7 @@ from jmsapi_stomp.loop import IoLoop
 from jmsapi_stomp.opening import ClientIdClaim, choose_dialect, link_settings
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.rabbitmq import RabbitMQ
+from jmsapi_stomp.registry import GIVEN_BACK
 from jmsapi_stomp.sending import Sending
 from jmsapi_stomp.settings import LinkSettings
 from jmsapi_stomp.steps import run
@@ -39,6 +40,8 @@ from jmsapi_stomp.wiring import (
 )
 
 __all__ = ["Lifecycle", "closed_error"]
+
+_ASK_AGAIN_S: Final = 0.05
 
 
 class Lifecycle:
@@ -111,21 +114,33 @@ class Lifecycle:
     def _opened_as(self, wiring: Wiring, refused: ProviderError | None) -> None:
         if refused is None:
             self._wiring = wiring
+            GIVEN_BACK.taken(self._id)
             resolve(self._opened, wiring.dialect.capabilities())
         else:
             self._not_opened(refused)
 
     def _not_opened(self, cause: ProviderError) -> None:
-        self._lost = cause
         self._claim.drop()
         if self._main is not None:
             self._main.end(cause)
+        settings = self._settings
+        if settings is not None and cause.kind is ErrorKind.CLIENT_ID and self._closed is None and GIVEN_BACK.lately(self._id):
+            # Our own last connection with this id is closed, and the broker has not got round to freeing it.
+            self._loop.later(_ASK_AGAIN_S, lambda: self._connect(settings))
+            return
+        self._lost = cause
         self._loop.stop(lambda: fail(self._opened, cause))
+
+    @property
+    def _id(self) -> tuple[object, ...]:
+        return (self._options.host, self._options.port, self._options.client_id)
 
     def close(self) -> Future[None]:
         """End in order: what was sent is written, then the broker is told, then everything pending fails."""
         if self._closed is None:
             self._closed = Future()
+            if self._options.client_id is not None and self._wiring is not None:
+                self._closed.add_done_callback(lambda _: GIVEN_BACK.note(self._id))
             if self._events is None or (self._lost is not None and self._wiring is None):
                 resolve(self._closed, None)
             else:

@@ -10,9 +10,9 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from jmsapi.spi import ConsumerSpec, ErrorKind, ProviderError
+from jmsapi.spi import ConsumerSpec, ErrorKind, GivenBack, ProviderError
 
-__all__ = ["CLIENT_IDS", "SUBSCRIPTIONS", "ClientIds", "Key", "Subscriptions"]
+__all__ = ["CLIENT_IDS", "GIVEN_BACK", "SUBSCRIPTIONS", "ClientIds", "Key", "Subscriptions"]
 
 Key = tuple[str, ...]
 """Broker, client id, name: whatever tells one from another."""
@@ -115,3 +115,5 @@ class ClientIds:
 
 SUBSCRIPTIONS: Final = Subscriptions()
 CLIENT_IDS: Final = ClientIds()
+GIVEN_BACK: Final = GivenBack()
+"""Those of closed connections of this process, by host, port and id. Classic frees one only a moment after it has said so."""

@@ -17,6 +17,7 @@ from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, Outcom
 from jmsapi_stomp import entry
 from jmsapi_stomp.opening import link_settings
 from jmsapi_stomp.options import StompOptions
+from jmsapi_stomp.registry import GIVEN_BACK
 
 from .conftest import Recorder
 
@@ -98,6 +99,34 @@ def test_a_client_id_in_use_is_an_error_of_the_client_id(dial: Dial, peer: Peer)
         connection.send("ERROR", {"message": "Broker: localhost - Client: me already connected from tcp\\c//x"})
 
     assert refused(lambda: dial(peer(script).url, client_id="me")).kind is ErrorKind.CLIENT_ID
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_client_id_that_the_broker_still_holds_for_us_is_asked_for_again_but_that_of_another_is_refused_at_once(
+    dial: Dial, peer: Peer, ours: bool
+) -> None:
+    asked: list[str] = []
+
+    def script(connection: Any) -> None:
+        asked.append(connection.expect("CONNECT")["client-id"])
+        if len(asked) < 3:
+            connection.send("ERROR", {"message": "Broker: localhost - Client: me already connected from tcp\\c//x"})
+            return
+        connection.send("CONNECTED", {"version": "1.2", "server": CLASSIC, "heart-beat": "0,0"})
+        connection.serve()
+
+    there = peer(script)
+    key = ("127.0.0.1", there.port, "me")
+    if ours:
+        GIVEN_BACK.note(key)
+        line = dial(there.url, client_id="me")
+        assert asked == ["me"] * 3
+        assert not GIVEN_BACK.lately(key), "it is taken again"
+        line.close()
+        assert GIVEN_BACK.lately(key)
+    else:
+        assert refused(lambda: dial(there.url, client_id="me")).kind is ErrorKind.CLIENT_ID
+        assert asked == ["me"]
 
 
 def test_a_closed_port_is_an_error_that_names_it(dial: Dial) -> None:
@@ -746,3 +775,20 @@ def test_a_consumer_that_ends_before_its_maker_knows_it_says_why(peer: Peer) -> 
         consumer = context.create_consumer(context.create_queue("q"))
         with pytest.raises(jmsapi.JMSRuntimeException, match="over AMQP"):
             consumer.receive(10_000)
+
+
+def test_messages_of_one_read_come_in_one_batch(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        subscription = connection.confirm("SUBSCRIBE")["id"]
+        head = f"MESSAGE\nsubscription:{subscription}\ndestination:orders\nack:"
+        connection.raw("".join(f"{head}{n}\n\n{n}\0" for n in range(200)).encode())
+        connection.serve()
+
+    line = dial(peer(script).url)
+    consumer = line.consumer(QUEUE, prefetch=500, credit=200)
+    got = line.events.take(consumer, 200)
+    line.accept(got)
+    assert [int(delivery.envelope.body) for delivery in got] == list(range(200))
+    # What a socket brings in one read is at most split in a few; a batch a message it never is.
+    assert len(line.events.batches) < 20
