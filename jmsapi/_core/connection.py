@@ -353,9 +353,8 @@ class ConnectionImpl(Connection):
     def close_within(self, timeout_ms: float) -> None:
         """Close in at most this time, in milliseconds."""
         deadline = Deadline(timeout_ms)
-        sessions = self.sessions()
         if not self._closed.is_set():
-            for session in sessions:
+            for session in self.sessions():
                 session.check_may_close("connection")
         with self._guard:
             first, self._closing = not self._closing, True

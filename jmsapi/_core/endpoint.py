@@ -17,8 +17,20 @@ from jmsapi._core.ledger import AUTO, DUPS_OK, TRANSACTED, Entry
 from jmsapi._core.work_session import WorkSession
 from jmsapi.api import Connection, MessageConsumer, Session
 from jmsapi.errors import IllegalArgumentException
+from jmsapi.spi import Level
 
-__all__ = ["AUTO", "DUPS_OK", "TRANSACTED", "Entry", "Intake", "IntakeTerms", "Watcher", "WorkSession", "times_delivered"]
+__all__ = [
+    "AUTO",
+    "DUPS_OK",
+    "TRANSACTED",
+    "Entry",
+    "Intake",
+    "IntakeTerms",
+    "Watcher",
+    "WorkSession",
+    "failed_before",
+    "times_delivered",
+]
 
 _INTAKE: Final = "a listener container receives by connections of this library"
 
@@ -67,6 +79,16 @@ class Intake:
     def transactions(self) -> bool:
         """Whether the broker has transactions."""
         return bool(self._connection.link.capabilities.transactions)
+
+    @property
+    def counts_deliveries(self) -> bool:
+        """Whether the broker counts exactly how often it has handed out a message."""
+        return self._connection.link.capabilities.delivery_count_exact.level is Level.NATIVE
+
+    @property
+    def keeps_rejected(self) -> bool:
+        """Whether the broker is sure to keep a rejected message where people can find it."""
+        return self._connection.link.capabilities.dead_letter.level is Level.NATIVE
 
     @property
     def max_redeliveries(self) -> int:
@@ -125,3 +147,8 @@ class Intake:
 def times_delivered(entry: Entry) -> int:
     """Return how often a message was delivered, this time included."""
     return entry.delivery.delivery_count + entry.extra
+
+
+def failed_before(entry: Entry) -> int:
+    """Return how often a callback of this endpoint has failed on it since it came."""
+    return entry.extra
