@@ -48,8 +48,18 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi.pool": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.spark": (*PUBLIC, "jmsapi.selector"),
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
-    # The loopback server writes and reads the wire by the very code of its client.
-    "jmsapi.testing": (*PUBLIC, "jmsapi.spi", "jmsapi_inproc", "jmsapi_stomp"),
+    # The loopback server writes and reads the wire by the very code of its client; the test kit stands before a connection as
+    # a decorator of the seam, and shows a message as the very object that a receiver gets.
+    "jmsapi.testing": (
+        *PUBLIC,
+        "jmsapi.spi",
+        "jmsapi.selector",
+        "jmsapi._emulation.forwarding",
+        "jmsapi._core.message",
+        "jmsapi._core.object_codec",
+        "jmsapi_inproc",
+        "jmsapi_stomp",
+    ),
     "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi_selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),
     "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),

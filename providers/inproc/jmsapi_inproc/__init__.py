@@ -2,11 +2,13 @@
 
 ``inproc://name`` names a broker; all connections of the process with that name share it. It comes into being with its
 first connection, whose clock it takes, and then lives as long as the process: queues, PERSISTENT and NON_PERSISTENT messages
-and durable subscriptions outlive the connections. ``discard(name)`` ends one.
+and durable subscriptions outlive the connections. ``discard(name)`` ends one. ``inproc:///path/file.db`` names one that keeps
+PERSISTENT messages and durable subscriptions in a file, whatever happens to the process; ``discard(Path(...))`` closes it.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import VERSION, Clock, Provider
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from jmsapi.spi import ProviderEntry
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["Embedding", "discard", "embed", "entry"]
+__all__ = ["Embedding", "discard", "embed", "embedding_of", "entry"]
 
 
 class _Entry:
@@ -50,14 +52,14 @@ class _Entry:
         return None if embedding is None else embedding.clock
 
 
-def discard(name: str) -> bool:
-    """Forget the in-process broker of that name with all it holds.
+def discard(name: str | Path) -> bool:
+    """Forget the in-process broker of that name with all it holds; close the store of a file.
 
     A broker otherwise lives as long as the process. Connections that are still open lose their link, as if a server had
-    died; the next connection to the name meets an empty broker.
+    died; the next connection to the name meets an empty broker, the next one to the file what is kept there.
 
     Args:
-        name: As it stands in the URL, ``inproc://name``; empty for ``inproc://``.
+        name: As it stands in the URL, ``inproc://name``; empty for ``inproc://``. The file of a stored broker as a ``Path``.
     Returns:
         Whether there was such a broker.
     Threads: any.
