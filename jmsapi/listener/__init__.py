@@ -5,6 +5,7 @@ Spec: MDB-1 to MDB-79, 12.1.
 
 from __future__ import annotations
 
+from jmsapi.listener.activation_properties import activation_properties
 from jmsapi.listener.activation_spec import (
     AcknowledgeMode,
     ActivationSpec,
@@ -13,6 +14,24 @@ from jmsapi.listener.activation_spec import (
     RedeliveryAction,
     SubscriptionScope,
 )
+from jmsapi.listener.annotations import (
+    Acknowledge,
+    ClientId,
+    JMSDestinationListener,
+    JMSDurableTopicListener,
+    JMSListener,
+    JMSListenerProperties,
+    JMSListenerProperty,
+    JMSMessageDrivenBean,
+    JMSNonDurableTopicListener,
+    JMSQueueListener,
+    MessageDriven,
+    MessageSelector,
+    SubscriptionDurability,
+    SubscriptionName,
+)
+from jmsapi.listener.arguments import MessageHeader, MessageProperty
+from jmsapi.listener.definitions import definitions
 from jmsapi.listener.endpoint_definition import EndpointDefinition
 from jmsapi.listener.errors import ApplicationException, DeploymentException, EJBException
 from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
@@ -21,22 +40,40 @@ from jmsapi.listener.subscription import Subscription, SubscriptionKind, subscri
 from jmsapi.listener.transaction_attribute import TransactionAttribute
 
 __all__ = [
+    "Acknowledge",
     "AcknowledgeMode",
     "ActivationSpec",
     "ApplicationException",
+    "ClientId",
     "DeploymentException",
     "DestinationType",
     "Durability",
     "EJBException",
     "EndpointDefinition",
+    "JMSDestinationListener",
+    "JMSDurableTopicListener",
+    "JMSListener",
+    "JMSListenerProperties",
+    "JMSListenerProperty",
+    "JMSMessageDrivenBean",
+    "JMSNonDurableTopicListener",
+    "JMSQueueListener",
+    "MessageDriven",
     "MessageDrivenContext",
+    "MessageHeader",
+    "MessageProperty",
+    "MessageSelector",
     "RedeliveryAction",
     "ServerInstance",
     "Subscription",
+    "SubscriptionDurability",
     "SubscriptionKind",
+    "SubscriptionName",
     "SubscriptionScope",
     "TransactionAttribute",
     "UserTransaction",
+    "activation_properties",
+    "definitions",
     "message_driven_context",
     "subscription_of",
 ]

@@ -116,7 +116,7 @@ class ActivationSpec(BaseModel):
     transaction_attribute: TransactionAttribute = TransactionAttribute.REQUIRED
     """``Required``, ``NotSupported`` or ``Bean``."""
     concurrency: str = "1"
-    """How many messages at a time: a number, or the fewest and the most, as in ``2-10`` (``min_consumers``, ``max_consumers``)."""
+    """Messages handled at a time: a number, or the fewest and the most, as in ``2-10`` (``min_consumers``, ``max_consumers``)."""
     idle_timeout_ms: _Milliseconds = 10_000
     """How long a consumer above the fewest is idle before it ends."""
     max_instances: int | None = Field(default=None, ge=1)
