@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jmsapi.errors import IllegalArgumentException
-from jmsapi.spi import Timer
+from jmsapi.spi import Clock, SystemClock, Timer
 
 __all__ = ["HandClock"]
 
@@ -32,11 +32,54 @@ class _HandTimer:
         self._clock.drop(self)
 
 
+class _Either:
+    """A timer that runs when the machine's time or that of the hand has come, whichever is first."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._guard = threading.Lock()
+        self._done = False
+        self.timers: list[Timer] = []
+
+    def run(self) -> None:
+        with self._guard:
+            if self._done:
+                return
+            self._done = True
+        self.cancel()
+        self._call()
+
+    def cancel(self) -> None:
+        """Drop the call if it has not begun."""
+        with self._guard:
+            self._done = True
+        for timer in self.timers:
+            timer.cancel()
+
+
+class _Lasting:
+    """The time of a hand clock for what lasts a while."""
+
+    def __init__(self, hand: HandClock) -> None:
+        self._machine = SystemClock()
+        self._hand = hand
+        self.now_ms = hand.now_ms
+        self.monotonic = hand.monotonic
+
+    def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
+        """Run ``call`` when so many seconds are over by the machine or by the hand."""
+        if delay <= 0:
+            return self._machine.call_later(0, call)
+        either = _Either(call)
+        either.timers += [self._hand.call_later(delay, either.run), self._machine.call_later(delay, either.run)]
+        return either
+
+
 class HandClock:
     """A clock that stands still until ``advance``: a test of delays and expirations takes no time and always comes out alike.
 
-    What lasts for a while (``monotonic``: the timeout of a receive) goes by the machine's time and by ``advance`` together, so
-    that no wait is endless: ``receive(30_000)`` returns when 30 s are over by either.
+    What lasts for a while (the timeout of a receive, the pause before a link is made again) goes by the machine's time and by
+    ``advance`` together, so that no wait is endless: ``receive(30_000)`` returns when 30 s are over by either.
 
     Args:
         start_ms: What it shows at first, in milliseconds since 1970-01-01T00:00Z.
@@ -67,16 +110,17 @@ class HandClock:
         What is due at once runs in a thread of its own: whoever asks may hold a lock.
         """
         if delay <= 0:
-            timer = threading.Timer(0, call)
-            timer.daemon = True
-            timer.name = "jmsapi-timer"
-            timer.start()
-            return timer
+            return SystemClock().call_later(0, call)
         with self._lock:
             self._numbers += 1
             later = _HandTimer(self, self._passed_us + max(1, round(delay * 1_000_000)), self._numbers, call)
             self._timers.add(later)
         return later
+
+    @property
+    def lasting(self) -> Clock:
+        """The same time, with timers that run when the machine's or this clock's time has come, whichever is first."""
+        return _Lasting(self)
 
     def advance(self, seconds: float) -> None:
         """Let time pass. All that falls due meanwhile is done in its order before this returns.

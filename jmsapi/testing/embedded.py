@@ -66,7 +66,7 @@ class EmbeddedBroker:
         self._private = threading.local()
         # Whatever had that name before is gone: this one is fresh, and keeps the test's time.
         jmsapi_inproc.discard(self._name)
-        jmsapi_inproc.embed(self._name, jmsapi_inproc.Embedding(self.clock, self._wrap))
+        jmsapi_inproc.embed(self._name, jmsapi_inproc.Embedding(self.clock, self.clock.lasting, self._wrap))
         self._private.opening = True
         try:
             self._hand = Hand(self.connection_factory(prefetch=0), self.clock)

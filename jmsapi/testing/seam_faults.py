@@ -182,7 +182,7 @@ class SeamFaults:
     ) -> Fault:
         """Let the nth one take so many seconds of the broker's clock: it waits for ``jms_clock.advance``.
 
-        What the connection does meanwhile waits behind it, as on a slow line. Closing does not wait: it ends the delay.
+        What the connection does meanwhile waits behind it, as on a slow line; so does closing, as long as ``close_timeout_ms``.
 
         Args:
             operation: See ``Operation``; not ``connect``.

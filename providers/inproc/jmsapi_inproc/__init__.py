@@ -42,14 +42,15 @@ class _Entry:
 
         if not isinstance(options, InprocOptions):
             raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")
-        provider = InprocProvider(options, clock)
         embedding = embedding_of(options.host)
-        return provider if embedding is None else embedding.wrap(provider)
+        if embedding is None:
+            return InprocProvider(options, clock)
+        return embedding.wrap(InprocProvider(options, embedding.clock))
 
     def clock(self, options: ProviderOptions) -> Clock | None:
-        """Return the clock of an embedded broker; see ``jmsapi.spi.KeepsTime``."""
+        """Return the clock of an embedded broker's connections; see ``jmsapi.spi.KeepsTime``."""
         embedding = embedding_of(options.host)
-        return None if embedding is None else embedding.clock
+        return None if embedding is None else embedding.connection_clock
 
 
 def discard(name: str | Path) -> bool:

@@ -18,6 +18,9 @@ class Embedding(NamedTuple):
     """How a broker is embedded."""
 
     clock: Clock
+    """Of the broker."""
+    connection_clock: Clock
+    """Of its connections: the same time, though its timers may go by another."""
     wrap: Callable[[Provider], Provider]
     """Given each new connection, returns what stands in its place: a decorator of the seam, or the connection itself."""
 

@@ -64,7 +64,12 @@ def test_a_timer_that_is_cancelled_does_not_run() -> None:
 def test_what_is_due_at_once_runs_in_a_thread_of_its_own() -> None:
     done = threading.Event()
     threads: list[str] = []
-    HandClock().call_later(0, lambda: (threads.append(threading.current_thread().name), done.set()) and None)
+
+    def call() -> None:
+        threads.append(threading.current_thread().name)
+        done.set()
+
+    HandClock().call_later(0, call)
     assert done.wait(DEADLINE_S)
     assert threads == ["jmsapi-timer"]
 
