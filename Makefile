@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance stress proof spark-proof mutants bench constraints clean
+.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance compose certify stress proof spark-proof mutants bench constraints clean
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
@@ -18,6 +18,9 @@ ARGS ?=
 # Workers must collect the same tests under the same names, and some names show a set.
 export PYTHONHASHSEED := 0
 URL ?= inproc://conformance
+KINDS ?= artemis classic rabbitmq
+# Certificates of other clients that stand beside ours in the report.
+FOREIGN ?= reports/foreign
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -66,6 +69,13 @@ brokers-status: $(VENV)/all.stamp ## Show the brokers of brokers-up; `python -m 
 
 conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp://user:password@host
 	$(BIN)/jmsapi-conformance $(URL) $(ARGS)
+
+compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part of the suite in it, and end it
+	@.ci/compose $(BIN)/python
+
+certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html; KINDS=artemis takes one
+	$(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
+	  $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS)
 
 stress: $(VENV)/all.stamp ## Storm the sessions for a minute: nothing lost, doubled, stuck or leaked
 	$(BIN)/python tests/stress/core_stress.py $(ARGS)

@@ -100,6 +100,21 @@ def own_broker(request: pytest.FixtureRequest) -> Generator[Callable[[BrokerKind
         yield start
 
 
+@pytest.fixture(scope="session")
+def restartable() -> Generator[Callable[[BrokerKind], Broker]]:
+    """Give a function that starts a broker which the tests of one worker may restart in turn."""
+    started: dict[BrokerKind, Broker] = {}
+    with contextlib.ExitStack() as stack:
+
+        def start(kind: BrokerKind) -> Broker:
+            if kind not in started:
+                started[kind] = stack.enter_context(_or_leave_out(lambda: launch(kind, own=True)))
+                _SHARED.append(started[kind])
+            return started[kind]
+
+        yield start
+
+
 @pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in KINDS])
 def each_broker(request: pytest.FixtureRequest) -> Broker:
     """Give each of the shared brokers in turn; do not kill it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _INSTALL = "jmsapi-conformance needs pytest, pytest-xdist and rich: one is not installed: pip install 'jmsapi[conformance]'"
+_URLS = "JMSAPI_CONFORMANCE_URLS"
 _MORE = """\
 further commands, each with --help:
   ids       list requirements, their tests, and those without a test
@@ -58,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(given)
     if not options.urls and options.containers is None:
-        parser.error("give a URL, or --containers")
+        options.urls = os.environ.get(_URLS, "").split()
+        if not options.urls:
+            parser.error(f"give a URL, or --containers, or URLs in the environment variable {_URLS}")
     if unknown := set(options.containers or ()) - set(KINDS):
         parser.error(f"--containers: {', '.join(sorted(unknown))} is none of {', '.join(KINDS)}; URLs stand before it")
     return commands.certify(options, console)
@@ -71,7 +75,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_MORE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("urls", nargs="*", metavar="URL", help="backend, such as inproc://x or amqp://user:password@host")
+    parser.add_argument(
+        "urls",
+        nargs="*",
+        metavar="URL",
+        help=f"backend, such as inproc://x or amqp://user:password@host; without any, those in {_URLS}",
+    )
     parser.add_argument(
         "--containers",
         nargs="*",

@@ -215,7 +215,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     call: Callable[..., object] = pyfuncitem.obj
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(call).parameters}
-    run_within(TEST_DEADLINE_S, lambda: call(**arguments))
+    # A broker takes its time to come back.
+    deadline_s = TEST_DEADLINE_S * (5 if "broker_restart" in _needs_of(pyfuncitem) else 1)
+    run_within(deadline_s, lambda: call(**arguments))
     return True
 
 

@@ -1,0 +1,116 @@
+"""4.10 Reliability: what a broker that was ended has when it is back."""
+
+import pytest
+
+from jmsapi import DeliveryMode, JMSException, Message, MessageConsumer, Queue, Session
+from jmsapi_conformance.backend import Restart
+from jmsapi_conformance.fixtures import Connect, Names
+from jmsapi_conformance.kit import PATIENCE_MS, receive, send_texts, text_of
+from jmsapi_conformance.marks import needs, requirement
+
+pytestmark = needs("broker_restart")
+
+COUNT = 200
+END = "end"
+ENDINGS = pytest.mark.parametrize("kill", [True, False], ids=["killed", "shut down"])
+
+
+@ENDINGS
+@requirement("4.7-2", "4.7-3", "4.10-1", "B.5.12-3")
+def test_persistent_messages_of_a_queue_come_once_and_others_at_most_once(
+    kill: bool, connect: Connect, names: Names, restart: Restart
+) -> None:
+    name = names.queue()
+    before = connect()
+    session = before.create_session()
+    queue = session.create_queue(name)
+    producer = session.create_producer(queue)
+    for number in range(COUNT):
+        producer.delivery_mode = DeliveryMode.PERSISTENT if number % 2 else DeliveryMode.NON_PERSISTENT
+        producer.send(session.create_text_message(str(number)))
+    holding = before.create_session(Session.CLIENT_ACKNOWLEDGE)
+    # Handed out, never acknowledged; messages of two modes may overtake each other (4.4.10.2-2).
+    assert text_of(receive(holding.create_consumer(queue))) in ("0", "1")
+    restart(kill)
+
+    after = connect().create_session()
+    queue = after.create_queue(name)
+    send_texts(after, queue, END)
+    found = _up_to_end(after.create_consumer(queue))
+    texts = [text_of(message) for message in found]
+    assert len(set(texts)) == len(texts), "a message came twice"
+    assert {str(number) for number in range(1, COUNT, 2)} <= set(texts), "a persistent message was lost"
+    assert all((message.get_int_property("JMSXDeliveryCount") or 0) >= 1 for message in found)
+
+
+@ENDINGS
+@needs("durable_subscription")
+@requirement("4.7-3")
+def test_persistent_messages_of_a_durable_subscription_come_once(
+    kill: bool, connect: Connect, names: Names, restart: Restart
+) -> None:
+    topic_name, client_id, subscription = names.topic(), names.client_id(), names.subscription()
+    session = connect(client_id=client_id).create_session()
+    topic = session.create_topic(topic_name)
+    session.create_durable_consumer(topic, subscription).close()
+    send_texts(session, topic, *(str(number) for number in range(COUNT)))
+    restart(kill)
+
+    after = connect(client_id=client_id).create_session()
+    topic = after.create_topic(topic_name)
+    consumer = after.create_durable_consumer(topic, subscription)
+    send_texts(after, topic, END)
+    assert [text_of(message) for message in _up_to_end(consumer)] == [str(number) for number in range(COUNT)]
+    consumer.close()
+
+
+@needs("transactions")
+@requirement("4.10-3")
+def test_transfers_in_transactions_lose_and_double_nothing_over_kills(connect: Connect, names: Names, restart: Restart) -> None:
+    source, target = names.queue(), names.queue()
+    connect().create_session(Session.SESSION_TRANSACTED)
+    session = connect().create_session()
+    send_texts(session, session.create_queue(source), *(str(number) for number in range(COUNT)), END)
+    for kill_at in (COUNT // 4, COUNT // 2, None):
+        transacted = connect().create_session(Session.SESSION_TRANSACTED)
+        _transfer(transacted, transacted.create_queue(source), transacted.create_queue(target), kill_at, restart)
+
+    session = connect().create_session()
+    texts = [text_of(message) for message in _up_to_end(session.create_consumer(session.create_queue(target)))]
+    assert sorted(texts, key=lambda text: int(text or "")) == [str(number) for number in range(COUNT)]
+
+
+def _transfer(session: Session, source: Queue, target: Queue, kill_at: int | None, restart: Restart) -> None:
+    """Move messages in transactions of ten until the last is moved, or until the broker is killed under one that is open.
+
+    A commit whose answer was lost shows its outcome in the queues: the next round goes on from there.
+    """
+    consumer, producer = session.create_consumer(source), session.create_producer(target)
+    moved = 0
+    while True:
+        try:
+            message = consumer.receive(2 * PATIENCE_MS)
+            if kill_at is None or moved < kill_at:
+                assert message is not None, f"nothing more came after {moved}"
+            text = text_of(message)
+            producer.send(session.create_text_message(text))
+            moved += 1
+            if moved == kill_at:
+                restart(True)
+            if moved % 10 == 0 or text == END:
+                session.commit()
+        except JMSException:
+            assert kill_at is not None
+            assert moved >= kill_at
+            return
+        if text == END:
+            assert kill_at is None, "a transaction went on over a kill of the broker"
+            return
+
+
+def _up_to_end(consumer: MessageConsumer) -> list[Message]:
+    """Return the messages before the marker, behind all that was there before."""
+    found: list[Message] = []
+    while text_of(message := receive(consumer, 2 * PATIENCE_MS)) != END:
+        found.append(message)
+    return found
