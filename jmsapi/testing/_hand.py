@@ -59,6 +59,8 @@ class Hand:
                 producer.set_jms_reply_to(self._context.create_queue(reply_to))
             for name, value in (properties or {}).items():
                 producer.set_property(name, value)
+            if body is None:
+                body = self._context.create_message()
             producer.send(self._destination(address), self._stream(body) if isinstance(body, list) else body)
 
     def _stream(self, entries: list[object]) -> StreamMessage:
