@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from jmsapi._core.committing import commit
-from jmsapi._core.intake import IntakeConsumer, IntakeSession
+from jmsapi._core.intake import IntakeSession
 from jmsapi._core.ledger import AUTO, Entry, Inbox
 from jmsapi._core.session import SessionImpl
 from jmsapi._core.waiting import Deadline
@@ -87,14 +87,17 @@ class WorkSession(SessionImpl):
             At least one; none when time is up; None when there will be none any more.
         """
         self._settle_lazy()
-        intake = self.intake
-        taken = self._take_first(most, idle_s)
-        if not taken:
-            return taken
-        if len(taken) < most and not taken[0].extra and gather_s > 0:
-            self._gather(taken, most, Deadline(gather_s * 1000))
-        self.await_last_ack()
-        return self._living(intake.consumer, taken)
+        while True:
+            taken = self._take_first(most, idle_s)
+            if not taken:
+                return taken
+            if len(taken) < most and not taken[0].extra and gather_s > 0:
+                self._gather(taken, most, Deadline(gather_s * 1000))
+            self.await_last_ack()
+            living = self._living(taken)
+            if living:
+                return living
+            self.leave()
 
     def _take_first(self, most: int, idle_s: float | None) -> list[Entry] | None:
         intake, consumer = self.intake, self.intake.consumer
@@ -142,8 +145,9 @@ class WorkSession(SessionImpl):
             if not intake.room:
                 intake.make_room()
 
-    def _living(self, consumer: IntakeConsumer, taken: list[Entry]) -> list[Entry]:
+    def _living(self, taken: list[Entry]) -> list[Entry]:
         """Settle what has expired; return the rest."""
+        consumer = self.intake.consumer
         expired = [entry for entry in taken if consumer.is_expired(entry)]
         if not expired:
             return taken

@@ -5,6 +5,7 @@ Spec: MDB-1 to MDB-79, 12.1.
 
 from __future__ import annotations
 
+from jmsapi._core.container import container_mode
 from jmsapi.listener.activation_properties import activation_properties
 from jmsapi.listener.activation_spec import (
     AcknowledgeMode,
@@ -32,9 +33,13 @@ from jmsapi.listener.annotations import (
 )
 from jmsapi.listener.arguments import MessageHeader, MessageProperty
 from jmsapi.listener.definitions import definitions
+from jmsapi.listener.deployment import Deployment, deploy
 from jmsapi.listener.endpoint_definition import EndpointDefinition
 from jmsapi.listener.errors import ApplicationException, DeploymentException, EJBException
+from jmsapi.listener.health import DeploymentHealth, EndpointHealth, EndpointState
 from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
+from jmsapi.listener.runtime_endpoint import MessageEndpoint
+from jmsapi.listener.runtime_transactions import ContainerTransactions
 from jmsapi.listener.server_instance import ServerInstance
 from jmsapi.listener.subscription import Subscription, SubscriptionKind, subscription_of
 from jmsapi.listener.transaction_attribute import TransactionAttribute
@@ -45,11 +50,16 @@ __all__ = [
     "ActivationSpec",
     "ApplicationException",
     "ClientId",
+    "ContainerTransactions",
+    "Deployment",
     "DeploymentException",
+    "DeploymentHealth",
     "DestinationType",
     "Durability",
     "EJBException",
     "EndpointDefinition",
+    "EndpointHealth",
+    "EndpointState",
     "JMSDestinationListener",
     "JMSDurableTopicListener",
     "JMSListener",
@@ -60,6 +70,7 @@ __all__ = [
     "JMSQueueListener",
     "MessageDriven",
     "MessageDrivenContext",
+    "MessageEndpoint",
     "MessageHeader",
     "MessageProperty",
     "MessageSelector",
@@ -73,7 +84,9 @@ __all__ = [
     "TransactionAttribute",
     "UserTransaction",
     "activation_properties",
+    "container_mode",
     "definitions",
+    "deploy",
     "message_driven_context",
     "subscription_of",
 ]

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from contextvars import ContextVar
 from typing import Final
 
+from jmsapi.api import Session
 from jmsapi.errors import IllegalStateRuntimeException
 
 __all__ = ["CURRENT", "MessageDrivenContext", "UserTransaction", "message_driven_context"]
@@ -78,6 +79,17 @@ class MessageDrivenContext(ABC):
 
         Raises:
             IllegalStateRuntimeException: It has another attribute.
+        """
+
+    @property
+    @abstractmethod
+    def session(self) -> Session:
+        """The container's session for this callback: what it sends is one transaction with the message.
+
+        With ``TransactionAttribute.BEAN`` it is that of the user transaction while there is one; without a transaction what
+        it sends is sent at once. It is not the callback's to commit, roll back, recover or close.
+
+        Spec: 10.3-1, 10.3-8.
         """
 
 

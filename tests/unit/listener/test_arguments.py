@@ -217,6 +217,10 @@ class Nowhere(MessageDrivenContext, UserTransaction):
     rollback_only = False
 
     @property
+    def session(self) -> jmsapi.Session:
+        raise NotImplementedError
+
+    @property
     def user_transaction(self) -> UserTransaction:
         return self
 

@@ -1,0 +1,249 @@
+"""Deployment: from classes and functions to running containers, all of them or none.
+
+    @JMSQueueListener(destination_lookup="orders")
+    def on_order(order: Order) -> None: ...
+
+    with deploy(on_order, factory="amqp://localhost"):
+        ...
+
+Spec: MDB-36, MDB-39, MDB-57, MDB-76, MDB-79, 12-1, 12.1-3, 12.1-4.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+import jmsapi
+from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
+from jmsapi.errors import IllegalStateException, JMSException
+from jmsapi.injection import Injector
+from jmsapi.listener.container import ErrorHandler, ListenerContainer
+from jmsapi.listener.definitions import definitions
+from jmsapi.listener.errors import DeploymentException
+from jmsapi.listener.health import DeploymentHealth
+from jmsapi.listener.runtime_endpoint import InstancePool, MessageEndpoint
+from jmsapi.listener.runtime_source import Source
+from jmsapi.listener.runtime_transactions import ContainerTransactions
+from jmsapi.listener.server_instance import ServerInstance
+from jmsapi.listener.subscription import subscription_of
+
+if TYPE_CHECKING:
+    from jmsapi.listener.endpoint_definition import EndpointDefinition
+
+__all__ = ["Deployment", "deploy"]
+
+_log = logging.getLogger("jmsapi.listener")
+_UNREACHABLE: Final = ("connection", "timeout", "protocol")
+"""Errors of a broker that may be back in a moment."""
+Wrap = Callable[[MessageEndpoint], MessageEndpoint]
+
+
+class Deployment:
+    """Containers that live together; a context manager, which starts them and stops them. Made by ``deploy``.
+
+    Args:
+        containers: One for each endpoint.
+        pools: The instances of their classes.
+        fail_fast: See ``deploy``.
+    Threads: any.
+    """
+
+    def __init__(self, containers: list[ListenerContainer], pools: list[InstancePool], *, fail_fast: bool) -> None:
+        self._containers = containers
+        self._pools = pools
+        self._fail_fast = fail_fast
+        self._lock = threading.Lock()
+        self._started = self._stopping = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the endpoints."""
+        return tuple(one.definition.name for one in self._containers)
+
+    def start(self) -> None:
+        """Connect all endpoints and let them take messages; started already, do nothing.
+
+        A broker that cannot be reached is tried again in the background.
+
+        Raises:
+            DeploymentException: An endpoint cannot be activated, such as for a destination that the broker refuses; then
+                nothing is active. With ``fail_fast=False`` that is tried again, too.
+            IllegalStateException: It was stopped.
+        """
+        with self._lock:
+            if self._stopping:
+                raise IllegalStateException("the deployment was stopped; deploy anew", "closed")
+            if self._started:
+                return
+            self._started = True
+        try:
+            for one in self._containers:
+                self._open(one)
+        except BaseException:
+            with self._lock:
+                self._stopping = True
+            for one in self._containers:
+                one.discard()
+            raise
+        for one in self._containers:
+            one.begin()
+
+    def _open(self, one: ListenerContainer) -> None:
+        try:
+            one.open()
+        except JMSException as error:
+            if self._fail_fast and error.error_code not in _UNREACHABLE:
+                name = one.definition.name
+                raise DeploymentException(f"{name} cannot be activated: {error}", error_code="activation-failed") from error
+            one.failed_to_open(error)
+
+    def stop(self, deadline_ms: float | None = None) -> bool:
+        """Stop all endpoints: take no more, give back what no callback has seen, wait for callbacks that run.
+
+        From inside of a callback it only begins that, since it cannot wait for itself.
+
+        Args:
+            deadline_ms: Longest time for all of it; None: the longest ``stop_deadline_ms`` of the endpoints. A callback that
+                still runs then is left alone, and its message comes again.
+        Returns:
+            Whether all has ended and no callback was left running.
+        Threads: any. Stopping a stopped deployment does nothing more.
+        """
+        with self._lock:
+            began, self._stopping = self._started, True
+        if deadline_ms is None:
+            deadline_ms = max((one.definition.spec.stop_deadline_ms for one in self._containers), default=0)
+        deadline = time.monotonic() + deadline_ms / 1000
+        for one in self._containers:
+            one.request_stop(deadline)
+        for pool in self._pools:
+            pool.close()
+        if not began:
+            for one in self._containers:
+                one.discard()
+            return True
+        if any(one.runs_here() for one in self._containers):
+            return False
+        ended = [one.wait(max(0.0, deadline - time.monotonic())) for one in self._containers]
+        return all(ended)
+
+    def close(self) -> None:
+        """Stop; see ``stop``."""
+        self.stop()
+
+    @property
+    def health(self) -> DeploymentHealth:
+        """How all endpoints are."""
+        return DeploymentHealth(tuple(one.health for one in self._containers))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Deployment of {', '.join(self.names)}>"
+
+
+def deploy(
+    *targets: object,
+    factory: ConnectionFactory | str = "default",
+    injector: Injector | None = None,
+    descriptor: Mapping[str, Mapping[str, object]] | None = None,
+    server: ServerInstance | None = None,
+    on_error: ErrorHandler | None = None,
+    wrap: Wrap | None = None,
+    fail_fast: bool = True,
+    start: bool = True,
+) -> Deployment:
+    """Deploy classes and functions with listener annotations.
+
+    Args:
+        targets: Classes, functions, or a ``functools.partial`` of a class.
+        factory: For endpoints that name none: itself, a URL, or a name for ``jmsapi.lookup``.
+        injector: Fills injected attributes and arguments; None for one whose contexts join the container's transactions.
+        descriptor: Activation properties by name, for each endpoint or class by its name.
+        server: Which server this is, for subscription names; None: as the environment says.
+        on_error: Hears, with the name of the endpoint, what callbacks raise (an ``EJBException`` whose cause is the exception, or
+            an application exception as it is), why a delivery could not be committed, why an endpoint has given up. None: the log
+            does. Called on the threads of the containers.
+        wrap: Puts an object around each endpoint of a worker, which is called in its place.
+        fail_fast: Whether an endpoint that the broker refuses makes the deployment fail, instead of being tried again.
+        start: Whether to start at once.
+    Raises:
+        DeploymentException: Something cannot be deployed; then nothing is active.
+    Threads: any.
+    Spec: MDB-76, MDB-79, 12-1.
+    """
+    supplier = injector
+    if supplier is None:
+        default = _factory(factory, "deploy") if not isinstance(factory, str) or ":" in factory else factory
+        supplier = Injector(default, transactions=ContainerTransactions())
+    found = definitions(*targets, injector=supplier, descriptor=descriptor)
+    here = ServerInstance.from_environment() if server is None else server
+    pools: dict[str, InstancePool] = {}
+    containers = [_container(one, pools, factory, here, wrap, on_error) for one in found]
+    deployment = Deployment(containers, list(pools.values()), fail_fast=fail_fast)
+    if start:
+        deployment.start()
+    return deployment
+
+
+def _container(
+    definition: EndpointDefinition,
+    pools: dict[str, InstancePool],
+    factory: ConnectionFactory | str,
+    server: ServerInstance,
+    wrap: Wrap | None,
+    on_error: ErrorHandler | None,
+) -> ListenerContainer:
+    spec = definition.spec
+    if definition.group not in pools:
+        pools[definition.group] = InstancePool(definition.make, spec.max_instances)
+    named = spec.connection_factory_lookup
+    dead = spec.dead_letter_destination
+    source = Source(
+        spec,
+        _factory(factory if named is None else named, definition.name),
+        None if spec.destination_lookup is None else _destination(definition, spec.destination_lookup),
+        subscription_of(spec, definition.name, server),
+        None if dead is None else _bound(dead),
+    )
+    return ListenerContainer(definition, source, pools[definition.group], wrap, on_error)
+
+
+def _factory(given: ConnectionFactory | str, what: str) -> ConnectionFactory:
+    if not isinstance(given, str):
+        return given
+    try:
+        return jmsapi.connection_factory(given) if "://" in given else jmsapi.lookup(given, ConnectionFactory)
+    except JMSException as error:
+        raise DeploymentException(f"{what}: its connection factory: {error}", error_code="activation-failed") from error
+
+
+def _destination(definition: EndpointDefinition, name: str) -> Destination:
+    kind = Topic if definition.spec.for_topic else Queue
+    try:
+        return jmsapi.lookup(name, kind)
+    except JMSException as error:
+        raise DeploymentException(f"{definition.name}: destinationLookup: {error}", error_code="activation-failed") from error
+
+
+def _bound(name: str) -> Destination | None:
+    """Return what has this name for ``lookup``, if anything has."""
+    try:
+        found = jmsapi.lookup(name)
+    except JMSException as error:
+        if error.error_code == "unknown-name":
+            return None
+        raise DeploymentException(f"deadLetterDestination: {error}", error_code="activation-failed") from error
+    if isinstance(found, Destination):
+        return found
+    raise DeploymentException(f"deadLetterDestination: {name!r} is no destination, but {found!r}", error_code="activation-failed")

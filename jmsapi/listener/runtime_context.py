@@ -1,0 +1,141 @@
+"""What a callback asks its container: one object for each worker, set up anew for each delivery.
+
+Spec: 10.3-8, MDB-45, MDB-53 to MDB-55.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from jmsapi.api import Session
+from jmsapi.errors import (
+    IllegalStateRuntimeException,
+    JMSException,
+    TransactionRolledBackException,
+    TransactionRolledBackRuntimeException,
+    to_runtime,
+)
+from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction
+from jmsapi.listener.runtime_transactions import RunningTransaction
+from jmsapi.listener.transaction_attribute import TransactionAttribute
+
+if TYPE_CHECKING:
+    from jmsapi._core.endpoint import WorkSession
+
+__all__ = ["RuntimeContext"]
+
+_log = logging.getLogger("jmsapi.listener")
+_REQUIRED: Final = TransactionAttribute.REQUIRED
+R = TypeVar("R")
+
+
+class RuntimeContext(MessageDrivenContext, UserTransaction):
+    """The context of one worker's callbacks, and the user transaction of those that have their own.
+
+    Args:
+        attribute: Who has a transaction around the callback.
+        work: The worker's session.
+        further: Makes or finds a transacted session of the same worker, for user transactions.
+        drop: Closes that session, since its transaction could not be ended.
+    Threads: that of the worker.
+    """
+
+    def __init__(
+        self, attribute: TransactionAttribute, work: WorkSession, further: Callable[[], WorkSession], drop: Callable[[], None]
+    ) -> None:
+        self._attribute = attribute
+        self._work = work
+        self._further = further
+        self._drop = drop
+        self.transaction: RunningTransaction | None = None
+        """The transaction that has begun and not ended, the container's or the callback's own."""
+
+    # ---- of the container -----------------------------------------------------------------------------------------
+    @property
+    def session(self) -> Session:
+        """The session of the callback; see MessageDrivenContext."""
+        if self._attribute is TransactionAttribute.BEAN and self.transaction is not None:
+            return self._further()
+        return self._work
+
+    def set_rollback_only(self) -> None:
+        """Have the running transaction rolled back; see MessageDrivenContext."""
+        self._running("set_rollback_only").set_rollback_only()
+
+    @property
+    def rollback_only(self) -> bool:
+        """Whether the running transaction will be rolled back; see MessageDrivenContext."""
+        return self._running("rollback_only").rollback_only
+
+    def _running(self, asked: str) -> RunningTransaction:
+        if self.transaction is None:
+            raise IllegalStateRuntimeException(
+                f"{asked}: there is no transaction; the callback's attribute is {self._attribute.value}", "transaction"
+            )
+        return self.transaction
+
+    # ---- of the callback ------------------------------------------------------------------------------------------
+    @property
+    def user_transaction(self) -> UserTransaction:
+        """The callback's own transaction; see MessageDrivenContext."""
+        if self._attribute is not TransactionAttribute.BEAN:
+            raise IllegalStateRuntimeException(
+                f"user_transaction: the callback's attribute is {self._attribute.value}, set it to Bean", "transaction"
+            )
+        return self
+
+    def begin(self) -> None:
+        """Begin one; see UserTransaction."""
+        if self.transaction is not None:
+            raise IllegalStateRuntimeException("begin: a transaction has begun already", "transaction")
+        session = _runtime(self._further)
+        self.transaction = RunningTransaction(self._sure(lambda: session.commit_work(())), self._sure(session.undo))
+
+    def _sure(self, end: Callable[[], None]) -> Callable[[], None]:
+        """What was not committed, and not rolled back either, must not be found in the next transaction."""
+
+        def ending() -> None:
+            try:
+                end()
+            except TransactionRolledBackException:
+                raise
+            except BaseException:
+                self._drop()
+                raise
+
+        return ending
+
+    def commit(self) -> None:
+        """Commit it; see UserTransaction."""
+        running = self._running("commit")
+        self.transaction = None
+        if running.rollback_only:
+            _runtime(running.rollback)
+            raise TransactionRolledBackRuntimeException("commit: the transaction was marked, so it is rolled back")
+        _runtime(running.commit)
+
+    def rollback(self) -> None:
+        """Roll it back; see UserTransaction."""
+        running = self._running("rollback")
+        self.transaction = None
+        _runtime(running.rollback)
+
+    def end_left_open(self) -> bool:
+        """Roll back what the callback has begun and not ended; return whether there was something."""
+        running, self.transaction = self.transaction, None
+        if running is None:
+            return False
+        try:
+            running.rollback()
+        except JMSException as error:
+            _log.warning("a transaction that a callback left open could not be rolled back: %s", error)
+        return True
+
+
+def _runtime(call: Callable[[], R]) -> R:
+    try:
+        return call()
+    except JMSException as error:
+        raise cast("Exception", to_runtime(error)) from error
