@@ -27,6 +27,7 @@ from typing import Annotated, Any, Final, NoReturn, ParamSpec, TypeVar, cast, ge
 from weakref import WeakKeyDictionary
 
 import jmsapi
+from jmsapi._core.container import injecting
 from jmsapi.api import ConnectionFactory, JMSConnectionFactory, JMSContext, JMSPasswordCredential, JMSSessionMode
 from jmsapi.api._annotation import annotations_of
 from jmsapi.errors import IllegalStateRuntimeException, JMSException, JMSRuntimeException, to_runtime
@@ -262,11 +263,14 @@ class Injector:
         except JMSException as error:
             raise to_runtime(error) from error
         credential = wanted.credential
+        # In a container this context is the injector's to join, commit and close.
         if credential is None:
-            return factory.create_context(session_mode=mode)
+            with injecting():
+                return factory.create_context(session_mode=mode)
         alias = _ALIAS.fullmatch(credential.password)
         password = credential.password if alias is None else self._aliases(alias[1])
-        return factory.create_context(credential.user_name, password, mode)
+        with injecting():
+            return factory.create_context(credential.user_name, password, mode)
 
 
 def _from_environment(alias: str) -> str:

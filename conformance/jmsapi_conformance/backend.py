@@ -50,8 +50,7 @@ class Backend:
         beyond = set(environment)
         if restart is not None:
             beyond.add("broker_restart")
-        if not url.startswith("inproc:"):
-            beyond.add("second_process")
+        beyond.add("in_process" if url.startswith("inproc:") else "second_process")
         if url.partition("://")[0] in WIRES:
             beyond.add("native_client")
         self.environment = frozenset(beyond)

@@ -16,6 +16,7 @@ ENVIRONMENT: Final[dict[str, str]] = {
     "second_process": "the broker can only be reached from this process",
     "broker_restart": "the runner did not start this broker and may not restart it",
     "native_client": "the runner has no client of its own for this wire",
+    "in_process": "a rule of containers, which are the same over every provider; shown over the in-process one",
     "link_control": "the runner has no hold on the network link of this backend",
 }
 """What a test may need of the surroundings, and the reason given where it is not there."""

@@ -81,12 +81,15 @@ class _Shared:
 
 
 @runtime
-def new_context(connect: Callable[[], ConnectionImpl], session_mode: int | None) -> JMSContext:
+def new_context(
+    connect: Callable[[], ConnectionImpl], session_mode: int | None, kind: type[JMSContextImpl] | None = None
+) -> JMSContext:
     """Connect and return the first context.
 
     Args:
         connect: Makes the connection.
         session_mode: One of the four modes; AUTO_ACKNOWLEDGE when None.
+        kind: Its class, if it is a special one.
     """
     mode = AUTO if session_mode is None else valid.session_mode(session_mode)
     connection = connect()
@@ -96,7 +99,7 @@ def new_context(connect: Callable[[], ConnectionImpl], session_mode: int | None)
     except JMSException:
         connection.close()
         raise
-    return JMSContextImpl(_Shared(connection), mode)
+    return (kind or JMSContextImpl)(_Shared(connection), mode)
 
 
 class JMSContextImpl(JMSContext):

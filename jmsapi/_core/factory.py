@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from jmsapi._core.connection import ConnectionImpl
+from jmsapi._core.container import rules_here
 from jmsapi._core.context import new_context
 from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
 from jmsapi._core.options_check import check_credential
@@ -66,6 +67,10 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
                 raise IllegalArgumentException("create_context takes a session mode, or a user name, password and session mode")
             user_name, session_mode = None, user_name
         user = user_name
+        if rules_here() is not None:
+            from jmsapi._core.managed import new_managed_context
+
+            return new_managed_context(lambda: self._connect(ConnectionImpl, user, password), session_mode)
         return new_context(lambda: self._connect(ConnectionImpl, user, password), session_mode)
 
     def _connect(self, kind: type[K], user: str | None, password: str | None) -> K:
@@ -78,6 +83,10 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
 
             secret = None if password is None else SecretStr(password)
             options = options.having(user=user, password=secret)
+        if rules_here() is not None:
+            from jmsapi._core.managed import managed
+
+            kind = managed(kind)
         return kind(self._entry, options, self._clock or self._time_of(options))
 
     def _time_of(self, options: ProviderOptions) -> Clock:
