@@ -7,34 +7,40 @@ come in the middle of a call of the same thread, and must not wait for it.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
-from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import Address, Clock, Delivery, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
+from jmsapi.spi import Address, Clock, ConsumerSpec, Delivery, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
 from jmsapi_inproc.agenda import Agenda
+from jmsapi_inproc.filing import stored_queue
 from jmsapi_inproc.handles import Browser, Consumer, Session
 from jmsapi_inproc.messages import Selector
 from jmsapi_inproc.queues import Queue
-from jmsapi_inproc.topics import Subscriptions, Topic
+from jmsapi_inproc.topics import SubscriptionKey, Subscriptions, Topic
 from jmsapi_inproc.turns import BrokerLock
 
 if TYPE_CHECKING:
     from jmsapi_inproc.connection import InprocProvider
+    from jmsapi_inproc.store import Shelf, Store
 
 __all__ = ["Broker", "connect", "discard"]
 
 TEMPORARY: Final = "jmsapi-temporary."
 """Begins the name of every temporary destination, and of no other."""
 
+CLOSE_S: Final = 30.0
+
 
 class Broker:
     """Everything that lives under one broker name. The caller of a method holds ``lock``, if not said otherwise."""
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(self, name: str | Path, clock: Clock) -> None:
         self.name = name
+        """A word; a stored broker's file."""
         self.clock = clock
         self.lock = BrokerLock()
         self.agenda = Agenda(clock, self._fire)
@@ -47,6 +53,66 @@ class Broker:
         self._topics: dict[str, Topic] = {}
         self._numbers = 0
         self._word = os.urandom(8).hex()
+        self._shelved: dict[int, Queue] = {}
+        """The queues that are kept in the store, by their number there."""
+        self.store: Store | None = None
+        self.process = os.getpid()
+        if isinstance(name, Path):
+            self._open_store(name)
+
+    def _open_store(self, path: Path) -> None:
+        from jmsapi_inproc.store import Store
+        from jmsapi_inproc.store_file import StoreFile, refusal
+
+        file = StoreFile(path)
+        try:
+            self.store = Store(file, self)
+            for shelf in self.store.shelves():
+                name = shelf.place.name
+                if shelf.place.topic:
+                    topic = self._topics.setdefault(name, Topic(name))
+                    self.subscriptions.restore(topic, shelf)
+                else:
+                    self._queues[name] = stored_queue(self, name, shelf)
+            self.store.schedule.load()
+        except sqlite3.Error as error:
+            file.close()
+            raise refusal(path, f"it cannot be read: {error}; it is left as it is") from error
+        except BaseException:
+            file.close()
+            raise
+
+    def shelved(self, number: int, queue: Queue) -> None:
+        """Take note of a queue that is kept in the store."""
+        self._shelved[number] = queue
+
+    def unshelved(self, number: int) -> None:
+        """Take note that the store has no such number any more."""
+        self._shelved.pop(number, None)
+
+    def queue_of(self, number: int) -> Queue | None:
+        """Return the queue that has a number in the store."""
+        return self._shelved.get(number)
+
+    def shelf_for(self, topic: str, key: SubscriptionKey, spec: ConsumerSpec) -> Shelf | None:
+        """Return where a new durable subscription is kept; None in memory."""
+        if self.store is None:
+            return None
+        return self.store.subscription(topic, key, shared=spec.shared, no_local=spec.no_local, selector=spec.selector)
+
+    @contextmanager
+    def effects(self) -> Generator[None, None, None]:
+        """Hold the lock and gather deliveries, for the writer of the store."""
+        with self.lock, self.batched():
+            yield
+
+    def broken(self, cause: ProviderError) -> None:
+        """The store can be used no more: end everything, so that it can be opened again. Not under the lock."""
+        end(self, cause)
+
+    def broken_soon(self, cause: ProviderError) -> None:
+        """The same, from under the lock."""
+        threading.Thread(target=self.broken, args=(cause,), name="jmsapi-store-end", daemon=True).start()
 
     def join(self, connection: InprocProvider) -> None:
         """Let a connection in.
@@ -61,6 +127,8 @@ class Broker:
             )
         self.connections.add(connection)
         if len(self.connections) == 1:
+            if self.store is not None:
+                self.store.writer.wake()
             self.agenda.resume()
 
     def leave(self, connection: InprocProvider) -> None:
@@ -90,7 +158,8 @@ class Broker:
             if queue is not None:
                 return queue
             self._must_not_be_temporary(address)
-            return self._queues.setdefault(name, Queue(self, name))
+            made = Queue(self, name) if self.store is None else stored_queue(self, name, self.store.queue(name))
+            return self._queues.setdefault(name, made)
         topic = self._topics.get(name)
         if topic is not None:
             return topic
@@ -123,9 +192,9 @@ class Broker:
 
     def browse(self, session: Session, queue: Queue, selector: Selector | None) -> Browser:
         """Make a browser of what waits in a queue now."""
-        shown: deque[tuple[Envelope, int]] = deque(
+        shown: Iterator[tuple[Envelope, int]] = (
             (message.envelope, message.count + 1)
-            for message in queue.waiting
+            for message in queue.waiting.walk(queue.latest)
             if selector is None or selector.matches(HeaderView(message.envelope))
         )
         return Browser(session, self.next_number(), queue, session.connection.events, shown)
@@ -145,9 +214,14 @@ class Broker:
             for consumer, deliveries in outbox.items():
                 consumer.events.on_deliveries(consumer, deliveries)
 
-    def discard(self) -> None:
-        """Drop everything and tell the connections that their link is lost. Takes the lock itself."""
+    def discard(self, cause: ProviderError) -> None:
+        """Drop everything and tell the connections that their link is lost. Takes the lock itself.
+
+        A stored broker writes what waits for it and closes its file, in which all stays.
+        """
         with self.lock:
+            if self.store is not None:
+                self.store.closing = True
             connections = list(self.connections)
             for connection in connections:
                 connection.sever()
@@ -157,8 +231,10 @@ class Broker:
             self.subscriptions.clear()
             for place in self._places():
                 place.close()
+        if self.store is not None:
+            self.store.close(CLOSE_S)
         for connection in connections:
-            connection.say_lost()
+            connection.say_lost(cause)
 
     def _places(self) -> list[Queue | Topic]:
         return [*self._queues.values(), *self._topics.values()]
@@ -181,18 +257,22 @@ class Broker:
             self.agenda.run()
 
 
-_brokers: Final[dict[str, Broker]] = {}
+_brokers: Final[dict[str | Path, Broker]] = {}
 _lock: Final = threading.RLock()
 
 
-def connect(connection: InprocProvider, name: str, clock: Clock) -> Broker:
+def connect(connection: InprocProvider, name: str | Path, clock: Clock) -> Broker:
     """Let a connection into the broker of that name, which is made if there is none.
 
     Raises:
-        ProviderError: CLIENT_ID when another connection has this client id.
+        ProviderError: CLIENT_ID when another connection has this client id; for a stored one CONNECTION when its file cannot be
+            used, IN_USE when another process has it.
     """
     with _lock:
         broker = _brokers.get(name)
+        if broker is not None and broker.store is not None and broker.process != os.getpid():
+            # A copy that came by a fork: the file belongs to the parent.
+            broker = None
         if broker is None:
             broker = _brokers[name] = Broker(name, clock)
         with broker.lock:
@@ -200,21 +280,40 @@ def connect(connection: InprocProvider, name: str, clock: Clock) -> Broker:
     return broker
 
 
-def discard(name: str) -> bool:
-    """Forget the in-process broker of that name with all it holds.
+def discard(name: str | Path) -> bool:
+    """Forget the in-process broker of that name with all it holds; close the store of a file.
 
     A broker otherwise lives as long as the process. Connections that are still open lose their link, as if a server had
-    died; the next connection to the name meets an empty broker.
+    died; the next connection to the name meets an empty broker, the next one to the file what is kept there.
 
     Args:
-        name: As it stands in the URL, ``inproc://name``; empty for ``inproc://``.
+        name: As it stands in the URL, ``inproc://name``; empty for ``inproc://``. The file of a stored broker as a ``Path``.
     Returns:
         Whether there was such a broker.
     Threads: any.
     """
+    key = real_path(name) if isinstance(name, Path) else name
     with _lock:
-        broker = _brokers.pop(name, None)
+        broker = _brokers.get(key)
     if broker is None:
         return False
-    broker.discard()
+    what = f"inproc broker {name!r} was discarded" if broker.store is None else f"the store {key} was closed"
+    return end(broker, ProviderError(ErrorKind.CONNECTION, what, fatal=True))
+
+
+def end(broker: Broker, cause: ProviderError) -> bool:
+    """Forget a broker, for a reason that its connections hear; False when somebody else does.
+
+    Threads: any.
+    """
+    with _lock:
+        if _brokers.get(broker.name) is not broker:
+            return False
+        del _brokers[broker.name]
+    broker.discard(cause)
     return True
+
+
+def real_path(path: Path) -> Path:
+    """Return the one name of a file, whatever it is called in a URL."""
+    return Path(os.path.realpath(path))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import (
@@ -27,11 +28,12 @@ from jmsapi.spi import (
     failed,
     none,
 )
-from jmsapi_inproc.broker import Broker, connect
+from jmsapi_inproc.broker import Broker, connect, real_path
 from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
-from jmsapi_inproc.messages import Selector
-from jmsapi_inproc.settling import accept, enlist, give_up
-from jmsapi_inproc.topics import Topic
+from jmsapi_inproc.messages import Selector, compiled
+from jmsapi_inproc.settling import accept, accept_stored, enlist, give_up
+from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.topics import Subscription, Topic
 from jmsapi_inproc.transactions import Transaction
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ CAPABILITIES: Final = Capabilities(
     user_id=none("the in-process broker knows no users"),
 )
 ACCEPTED: Final = Outcome.ACCEPTED
+_REST_S: Final = 15.0
 
 
 class InprocProvider:
@@ -54,7 +57,7 @@ class InprocProvider:
 
     def __init__(self, options: InprocOptions, clock: Clock) -> None:
         self.client_id = options.client_id
-        self._name = options.host
+        self._name: str | Path = options.host if options.store is None else real_path(options.store)
         self._dead_letter = options.dead_letter
         self._max_shared_consumers = options.max_shared_consumers
         self._clock = clock
@@ -92,6 +95,8 @@ class InprocProvider:
                     self._release_session(broker, session)
                 broker.leave(self)
             self._broker = None
+            if broker.store is not None and not broker.connections:
+                broker.store.writer.rest(_REST_S)
         return DONE
 
     def sever(self) -> None:
@@ -104,9 +109,13 @@ class InprocProvider:
                 child.closed = True
         self._sessions.clear()
 
-    def say_lost(self) -> None:
+    def say_lost(self, cause: ProviderError) -> None:
         """Tell the core that the link is lost."""
-        self.events.on_lost(ProviderError(ErrorKind.CONNECTION, f"inproc broker {self._name!r} was discarded", fatal=True))
+        self.events.on_lost(cause)
+
+    def now_ms(self) -> int:
+        """Return milliseconds since 1970, as the broker has it."""
+        return self._clock.now_ms()
 
     def open_session(self, *, transacted: bool) -> Future[Handle]:
         """Make a session token."""
@@ -124,9 +133,12 @@ class InprocProvider:
         if broker is None:
             return failed(self._unusable())
         try:
-            selector = None if spec.selector is None else _compile(spec.selector)
+            selector = None if spec.selector is None else compiled(spec.selector)
             with broker.lock:
-                return completed(self._open_consumer(broker, self._living(session), spec, selector))
+                handle = self._open_consumer(broker, self._living(session), spec, selector)
+                if isinstance(handle, Consumer) and handle.subscription is not None and broker.store is not None:
+                    return _written(broker, handle, handle.subscription)
+                return completed(handle)
         except ProviderError as error:
             return failed(error)
 
@@ -173,7 +185,13 @@ class InprocProvider:
             if target.gone:
                 raise ProviderError(ErrorKind.DESTINATION, f"send: {target.name!r} has been deleted")
             if tx is None:
-                target.publish(envelope, self)
+                if broker.store is None:
+                    target.publish(envelope, self)
+                else:
+                    filing = Filing(events, token)
+                    target.plan(envelope, self, filing)
+                    if broker.store.submit(filing):
+                        return
             elif isinstance(tx, Transaction) and tx.open:
                 tx.send(target, envelope)
             else:
@@ -218,9 +236,17 @@ class InprocProvider:
             return failed(self._unusable())
         with broker.lock:
             if tx is None:
-                lost = (
-                    accept(broker, tags) if outcome is ACCEPTED else give_up(broker, tags, outcome, failures, self._dead_letter)
-                )
+                filing = None if broker.store is None else Filing()
+                if outcome is not ACCEPTED:
+                    lost = give_up(broker, tags, outcome, failures, self._dead_letter, filing)
+                elif filing is None:
+                    lost = accept(broker, tags)
+                else:
+                    lost = accept_stored(broker, tags, filing)
+                if filing is not None and broker.store is not None:
+                    written = filing.awaited()
+                    if broker.store.submit(filing) and not lost:
+                        return written
             elif isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED:
                 lost = enlist(broker, tags, tx)
             else:
@@ -259,9 +285,8 @@ class InprocProvider:
             if not isinstance(tx, Transaction) or not tx.open:
                 return failed(ProviderError(ErrorKind.CLOSED, "end: the transaction has ended already"))
             if commit:
-                tx.commit(broker)
-            else:
-                tx.roll_back()
+                return tx.commit(broker)
+            tx.roll_back()
         return DONE
 
     def create_temporary(self, session: Handle, *, topic: bool) -> Future[Address]:
@@ -285,7 +310,9 @@ class InprocProvider:
             with broker.lock:
                 self._living(session)
                 if isinstance(what, str):
-                    broker.subscriptions.unsubscribe(self.client_id, what)
+                    shelf = broker.subscriptions.unsubscribe(self.client_id, what).queue.shelf
+                    if shelf is not None:
+                        return shelf.erased()
                 else:
                     broker.remove_temporary(self, what)
         except ProviderError as error:
@@ -349,10 +376,24 @@ def _release_child(broker: Broker, child: Producer | Consumer | Browser) -> None
             broker.subscriptions.left(child.subscription)
 
 
-def _compile(text: str) -> Selector:
-    from jmsapi_selector import InvalidSelector, compile_selector
+def _written(broker: Broker, consumer: Consumer, subscription: Subscription) -> Future[Handle]:
+    """Return the consumer of a durable subscription when the file has that; under the lock."""
+    shelf = subscription.queue.shelf
+    if shelf is None or shelf.known:
+        return completed(consumer)
+    filing = Filing()
+    shelf.note(filing)
+    filing.otherwise(lambda: _release_child(broker, consumer))
+    filing.otherwise(lambda: broker.subscriptions.undo(subscription))
+    written, answer = filing.awaited(), Future[Handle]()
 
-    try:
-        return compile_selector(text)
-    except InvalidSelector as error:
-        raise ProviderError(ErrorKind.SELECTOR, f"selector refused: {error}") from error
+    def tell(_: Future[None]) -> None:
+        error = written.exception()
+        if error is None:
+            answer.set_result(consumer)
+        else:
+            answer.set_exception(error)
+
+    written.add_done_callback(tell)
+    shelf.store.submit(filing)
+    return answer

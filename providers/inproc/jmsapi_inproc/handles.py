@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, cast
 
 from jmsapi.spi import Delivery, Envelope, Events, Handle
 from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, Selector
@@ -19,6 +18,8 @@ __all__ = ["Browser", "Consumer", "Producer", "Session"]
 
 _new_delivery = cast("Callable[[type[Delivery], tuple[object, ...]], Delivery]", tuple.__new__)  # pyright: ignore[reportUnknownMemberType]
 """Builds a Delivery without the Python code of a named tuple's constructor: half the time."""
+
+_END: Final[tuple[None, int]] = (None, 0)
 
 
 class Session(Handle):
@@ -92,7 +93,7 @@ class Browser(Handle):
 
     __slots__ = ("closed", "events", "number", "queue", "rest", "session")
 
-    def __init__(self, session: Session, number: int, queue: Queue, events: Events, rest: deque[tuple[Envelope, int]]) -> None:
+    def __init__(self, session: Session, number: int, queue: Queue, events: Events, rest: Iterator[tuple[Envelope, int]]) -> None:
         self.session = session
         self.number = number
         self.queue = queue
@@ -103,8 +104,10 @@ class Browser(Handle):
     def show(self, limit: int, now: int) -> list[Delivery]:
         """Return the next deliveries, at most ``limit``, without those that have expired."""
         shown: list[Delivery] = []
-        while self.rest and len(shown) < limit:
-            envelope, count = self.rest.popleft()
+        while len(shown) < limit:
+            envelope, count = next(self.rest, _END)
+            if envelope is None:
+                break
             if not 0 < envelope.expiration <= now:
                 shown.append(Delivery(InprocTag(self.number << CONSUMER_SHIFT), envelope, count))
         return shown

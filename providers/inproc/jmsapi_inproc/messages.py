@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, Protocol
 
-from jmsapi.spi import Address, Envelope, HeaderView, PlainEnvelope, Tag
+from jmsapi.spi import Address, Envelope, ErrorKind, HeaderView, PlainEnvelope, ProviderError, Tag
 from jmsapi.values import Value
 
-__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "dead_letter"]
+__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "compiled", "dead_letter"]
 
 CONSUMER_SHIFT: Final = 40
 """A tag's number is its consumer's number shifted by this, plus a running number."""
@@ -60,6 +60,20 @@ class Selector(Protocol):
     def matches(self, values: HeaderView) -> bool:
         """Return whether the condition is TRUE."""
         ...
+
+
+def compiled(text: str) -> Selector:
+    """Return a selector's condition.
+
+    Raises:
+        ProviderError: SELECTOR when it is none.
+    """
+    from jmsapi_selector import InvalidSelector, compile_selector
+
+    try:
+        return compile_selector(text)
+    except InvalidSelector as error:
+        raise ProviderError(ErrorKind.SELECTOR, f"selector refused: {error}") from error
 
 
 def group_of(envelope: Envelope) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -12,7 +14,7 @@ __all__ = ["InprocOptions"]
 
 
 class InprocOptions(ProviderOptions):
-    """What can be said of a connection inside the process: ``inproc://name?option=value``."""
+    """What can be said of a connection inside the process: ``inproc://name?option=value``, ``inproc:///path/file.db``."""
 
     scheme: str = Field(default="inproc", description="URL scheme; picks the provider")
     dead_letter: str = Field(
@@ -23,6 +25,20 @@ class InprocOptions(ProviderOptions):
 
     @model_validator(mode="after")
     def _has_only_a_name(self) -> Self:
-        if self.port is not None or self.path:
-            raise ValueError("the address of an in-process broker is its name alone, inproc://name: no port, no path")
+        if self.port is not None or (self.path and self.host not in ("", ".", "..")):
+            raise ValueError(
+                "the address of an in-process broker is its name alone, inproc://name, or its file, inproc:///path/file.db or "
+                "inproc://./file.db: no port, no path behind a name"
+            )
+        if self.path.endswith("/"):
+            raise ValueError("a stored broker's path names a file, not a folder")
         return self
+
+    @property
+    def store(self) -> Path | None:
+        """The file of a stored broker: ``inproc:///path/file.db``, or from the working directory ``inproc://./file.db``."""
+        if not self.path:
+            return None
+        if self.host or (os.name == "nt" and Path(self.path).is_absolute()):
+            return Path(self.host, self.path)
+        return Path("/", self.path)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 from jmsapi.spi import Delivery, Envelope, HeaderView
 from jmsapi.values import Value
 from jmsapi_inproc.handles import Consumer
-from jmsapi_inproc.messages import GONE, Message, group_of
+from jmsapi_inproc.messages import GONE, WAITING, Message, group_of
 from jmsapi_inproc.waiting import LEVELS, Waiting
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.connection import InprocProvider
+    from jmsapi_inproc.store import Shelf
+    from jmsapi_inproc.store_writer import Filing
 
 __all__ = ["Queue"]
 
@@ -43,17 +45,27 @@ class Queue:
         "gone",
         "name",
         "owner",
+        "shelf",
         "waiting",
     )
 
-    def __init__(self, broker: Broker, name: str, owner: InprocProvider | None = None) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        name: str,
+        owner: InprocProvider | None = None,
+        shelf: Shelf | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
         self._broker = broker
         self.name = name
         """Of the queue, or of the subscription's topic."""
         self.owner = owner
         """The connection of a temporary queue."""
         self.gone = False
-        self.waiting = Waiting()
+        self.shelf = shelf
+        """Its part of the store, if it is kept there; then ``waiting`` is a ``StoredWaiting``."""
+        self.waiting = Waiting() if waiting is None else waiting
         self.consumers: list[Consumer] = []
         self.enlisted = 0
         """Messages accepted in transactions that are still open."""
@@ -74,18 +86,44 @@ class Queue:
         due = envelope.delivery_time
         # Equal times are the rule, and reading the clock costs more than the comparison.
         if due > envelope.timestamp and due > self._broker.clock.now_ms():
-            self._delayed += 1
-            self._broker.agenda.delay(message, self)
+            self.delay(message)
         else:
             self.put(message)
 
+    def delay(self, message: Message) -> None:
+        """Have a message filed when its time has come."""
+        self._delayed += 1
+        self._broker.agenda.delay(message, self)
+
+    def next_order(self) -> int:
+        """Return the order number of a message that is about to be written."""
+        self._order += 1
+        return self._order
+
+    @property
+    def latest(self) -> int:
+        """The highest order number that was given."""
+        return self._order
+
+    def restored(self, order: int) -> None:
+        """Take note of the highest order number in the file."""
+        self._order = order
+
+    def plan(self, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+        """Have a message filed when what belongs to it is written; in a stored broker."""
+        from jmsapi_inproc.filing import plan
+
+        plan(self, envelope, sender, filing)
+
     def put(self, message: Message) -> None:
         """Hand a new message to a consumer with credit, or let it wait."""
-        order = self._order + 1
-        self._order = order
-        message.order = order
+        if not message.order:
+            order = self._order + 1
+            self._order = order
+            message.order = order
         envelope = message.envelope
         if 0 < envelope.expiration <= self._broker.clock.now_ms():
+            self._dropped(message)
             return
         ready = self._ready
         if ready:
@@ -115,7 +153,10 @@ class Queue:
         """File a delayed message whose time has come."""
         self._delayed -= 1
         message.state = GONE
-        self.put(message)
+        if self.shelf is None:
+            self.put(message)
+        else:
+            self.shelf.fall_due(message, self)
 
     def expire(self, message: Message) -> None:
         """Take away a waiting message that has expired."""
@@ -123,6 +164,7 @@ class Queue:
         message.state = GONE
         if message.group is not None:
             self._grouped -= 1
+        self._dropped(message)
 
     def attach(self, consumer: Consumer) -> None:
         """Let a consumer take part. It has no credit yet."""
@@ -169,13 +211,18 @@ class Queue:
             return
         for message in messages:
             if self._expired(message):
+                self._dropped(message)
                 continue
             self.waiting.insert(message)
             self._stored(message)
-            for consumer in self.consumers:
-                if consumer.seen:
-                    level = message.envelope.priority
-                    consumer.seen[level] = min(consumer.seen[level], message.order - 1)
+            self.look_again(message)
+
+    def look_again(self, message: Message) -> None:
+        """Have consumers that have looked farther than a message look at it."""
+        for consumer in self.consumers:
+            if consumer.seen:
+                level = message.envelope.priority
+                consumer.seen[level] = min(consumer.seen[level], message.order - 1)
 
     def share(self) -> None:
         """Hand out what consumers with credit would take."""
@@ -188,11 +235,13 @@ class Queue:
             return
         self.gone = True
         entries = self._delayed
-        for message in self.waiting:
+        for message in self.waiting.kept():
             message.state = GONE
             entries += message.timed
         self._broker.agenda.abandon(entries)
         self.waiting = Waiting()
+        if self.shelf is not None:
+            self.shelf.closed(self._delayed)
         self._groups.clear()
 
     def _wait(self, message: Message) -> None:
@@ -202,7 +251,7 @@ class Queue:
     def _stored(self, message: Message) -> None:
         if message.group is not None:
             self._grouped += 1
-        if message.envelope.expiration:
+        if message.envelope.expiration and message.state is WAITING:
             self._broker.agenda.expire(message, self)
 
     def _removed(self, message: Message) -> bool:
@@ -212,7 +261,14 @@ class Queue:
             self._grouped -= 1
         if message.timed:
             self._broker.agenda.forget()
-        return not self._expired(message)
+        if self._expired(message):
+            self._dropped(message)
+            return False
+        return True
+
+    def _dropped(self, message: Message) -> None:
+        if self.shelf is not None:
+            self.shelf.store.drop(message)
 
     def _expired(self, message: Message) -> bool:
         expiration = message.envelope.expiration
@@ -255,7 +311,7 @@ class Queue:
         deliveries: list[Delivery] = []
         waiting = self.waiting
         while waiting and len(deliveries) < limit:
-            if consumer.selector is None and not self._grouped:
+            if consumer.selector is None and not self._grouped and not (self.shelf is not None and self.shelf.grouped):
                 message = waiting.pop()
                 if self._removed(message):
                     deliveries.append(consumer.hold(message))

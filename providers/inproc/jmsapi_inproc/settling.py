@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from jmsapi.spi import Address, DestinationKind, Outcome, Tag
+from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, dead_letter
 from jmsapi_inproc.queues import Queue
+from jmsapi_inproc.store import StoredMessage
+from jmsapi_inproc.store_writer import Filing
 from jmsapi_inproc.transactions import Accepted, Transaction
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
+    from jmsapi_inproc.handles import Consumer
 
-__all__ = ["accept", "enlist", "give_up"]
+__all__ = ["accept", "accept_stored", "enlist", "give_up"]
 
 
 def accept(broker: Broker, tags: Sequence[Tag]) -> int:
@@ -27,6 +32,23 @@ def accept(broker: Broker, tags: Sequence[Tag]) -> int:
     return lost
 
 
+def accept_stored(broker: Broker, tags: Sequence[Tag], filing: Filing) -> int:
+    """Have what was done forgotten when that is written; when it cannot be, it comes again."""
+    found = 0
+    for consumer, _, message in _take(broker, tags):
+        found += 1
+        if isinstance(message, StoredMessage):
+            forget(consumer.queue, message, filing)
+            filing.otherwise(partial(_again, consumer.queue, message))
+    return len(tags) - found
+
+
+def _again(queue: Queue, message: Message) -> None:
+    message.count += 1
+    queue.give_back((message,))
+    queue.share()
+
+
 def enlist(broker: Broker, tags: Sequence[Tag], tx: Transaction) -> int:
     """Have what was done forgotten when the transaction commits."""
     found = 0
@@ -36,18 +58,21 @@ def enlist(broker: Broker, tags: Sequence[Tag], tx: Transaction) -> int:
     return len(tags) - found
 
 
-def give_up(broker: Broker, tags: Sequence[Tag], outcome: Outcome, failures: Sequence[int], dead_letter_queue: str) -> int:
-    """Put back what was not done, or with REJECTED on the dead letter queue."""
+def give_up(
+    broker: Broker, tags: Sequence[Tag], outcome: Outcome, failures: Sequence[int], pattern: str, filing: Filing | None
+) -> int:
+    """Put back what was not done, or with REJECTED on the dead letter queue: in a stored broker by a filing."""
     found = 0
     returned: dict[Queue, list[Message]] = {}
     count = dict(zip(cast("Sequence[InprocTag]", tags), failures, strict=False))
     for consumer, tag, message in _take(broker, tags):
         found += 1
         if outcome is Outcome.REJECTED:
-            _bury(broker, message, consumer.queue, dead_letter_queue)
+            _bury(broker, message, consumer, pattern, filing)
         else:
             if outcome is Outcome.FAILED:
                 message.count += count.get(tag, 1)
+                recount(message, consumer.queue)
             returned.setdefault(consumer.queue, []).append(message)
     for queue, messages in returned.items():
         queue.give_back(messages)
@@ -63,9 +88,17 @@ def _take(broker: Broker, tags: Sequence[Tag]) -> Iterator[Accepted]:
             yield Accepted(consumer, tag, message)
 
 
-def _bury(broker: Broker, message: Message, queue: Queue, pattern: str) -> None:
+def _bury(broker: Broker, message: Message, consumer: Consumer, pattern: str, filing: Filing | None) -> None:
     """Put a message on the dead letter queue; without a pattern, drop it."""
+    queue = consumer.queue
+    if filing is not None:
+        forget(queue, message, filing)
+        filing.otherwise(partial(_again, queue, message))
     if pattern:
         target = broker.resolve(Address(DestinationKind.QUEUE, pattern.replace("{name}", queue.name)))
         if isinstance(target, Queue):
-            target.put(Message(dead_letter(message.envelope), message.group))
+            letter = dead_letter(message.envelope)
+            if filing is not None:
+                target.plan(letter, consumer.session.connection, filing)
+            else:
+                target.put(Message(letter, message.group))

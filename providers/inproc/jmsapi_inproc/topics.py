@@ -12,13 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jmsapi.spi import ConsumerSpec, Envelope, ErrorKind, HeaderView, ProviderError
-from jmsapi_inproc.messages import Selector
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
+from jmsapi_inproc.filing import plan, stored_queue
+from jmsapi_inproc.messages import Selector, compiled
 from jmsapi_inproc.queues import Queue
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.connection import InprocProvider
+    from jmsapi_inproc.store import Shelf
+    from jmsapi_inproc.store_writer import Filing
 
 __all__ = ["Subscription", "SubscriptionKey", "Subscriptions", "Topic"]
 
@@ -50,6 +53,12 @@ class Topic:
             if subscription.wants(envelope, sender):
                 subscription.queue.publish(envelope, sender)
 
+    def plan(self, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+        """Have a message filed in every subscription that wants it, when what belongs to it is written."""
+        for subscription in self.subscriptions:
+            if subscription.wants(envelope, sender):
+                plan(subscription.queue, envelope, sender, filing)
+
     def close(self) -> None:
         """Drop everything; nothing can be published here any more."""
         self.gone = True
@@ -70,21 +79,22 @@ class Subscription:
         spec: ConsumerSpec,
         selector: Selector | None,
         key: SubscriptionKey | None,
-        connection: InprocProvider,
+        connection: InprocProvider | None,
+        shelf: Shelf | None = None,
     ) -> None:
         self.topic = topic
         self.key = key
         self.shared = spec.shared
         self.selector_text = spec.selector
         self.no_local = spec.no_local
-        self.queue = Queue(broker, topic.name)
+        self.queue = Queue(broker, topic.name) if shelf is None else stored_queue(broker, topic.name, shelf)
         self._selector = selector
         self._excluded = connection if spec.no_local else None
         """The connection that made it; a durable subscription goes by its client id instead, now and later (6.11.3-12)."""
 
     def wants(self, envelope: Envelope, sender: InprocProvider) -> bool:
         """Return whether a message of that connection enters."""
-        if self._excluded is not None:
+        if self.no_local:
             if self.key is not None and self.key.client_id is not None:
                 if sender.client_id == self.key.client_id:
                     return False
@@ -129,11 +139,35 @@ class Subscriptions:
             if old.same_as(topic, spec):
                 return old
             old.end()
-        new = Subscription(self._broker, topic, spec, selector, key, connection)
-        topic.subscriptions = [*topic.subscriptions, new]
-        if key is not None:
-            self._by_key[key] = new
+        shelf = None if key is None or not key.durable else self._broker.shelf_for(topic.name, key, spec)
+        return self._add(Subscription(self._broker, topic, spec, selector, key, connection, shelf))
+
+    def restore(self, topic: Topic, shelf: Shelf) -> Subscription:
+        """Put a durable subscription in place as the file has it."""
+        place = shelf.place
+        spec = ConsumerSpec(
+            Address(DestinationKind.TOPIC, topic.name),
+            place.selector,
+            place.no_local,
+            place.subscription,
+            durable=True,
+            shared=place.shared,
+        )
+        selector = None if place.selector is None else compiled(place.selector)
+        key = SubscriptionKey(True, place.client_id, place.subscription or "")
+        return self._add(Subscription(self._broker, topic, spec, selector, key, None, shelf))
+
+    def _add(self, new: Subscription) -> Subscription:
+        new.topic.subscriptions = [*new.topic.subscriptions, new]
+        if new.key is not None:
+            self._by_key[new.key] = new
         return new
+
+    def undo(self, subscription: Subscription) -> None:
+        """End a durable subscription that could not be written."""
+        if subscription.key is not None and self._by_key.get(subscription.key) is subscription:
+            del self._by_key[subscription.key]
+        subscription.end()
 
     def left(self, subscription: Subscription) -> None:
         """Take note that a consumer left: the last one ends a non-durable subscription."""
@@ -144,7 +178,7 @@ class Subscriptions:
         if key is not None and self._by_key.get(key) is subscription:
             del self._by_key[key]
 
-    def unsubscribe(self, client_id: str | None, name: str) -> None:
+    def unsubscribe(self, client_id: str | None, name: str) -> Subscription:
         """End the durable subscription of that client id and name.
 
         Raises:
@@ -162,6 +196,7 @@ class Subscriptions:
             )
         del self._by_key[key]
         subscription.end()
+        return subscription
 
     def clear(self) -> None:
         """Forget all."""

@@ -7,15 +7,19 @@ Spec: 4.4.7-1 to 4.4.7-8.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
-from jmsapi.spi import Envelope, Handle
+from jmsapi.spi import DONE, Envelope, ErrorKind, Handle, ProviderError
+from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.messages import InprocTag, Message
+from jmsapi_inproc.store_writer import Filing
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.handles import Consumer, Session
     from jmsapi_inproc.queues import Queue
+    from jmsapi_inproc.store import Store
     from jmsapi_inproc.topics import Topic
 
 __all__ = ["Accepted", "Transaction"]
@@ -49,22 +53,52 @@ class Transaction(Handle):
         accepted.consumer.queue.enlisted += 1
         self._accepted.append(accepted)
 
-    def commit(self, broker: Broker) -> None:
-        """File what was sent, in its order, and forget what was accepted. What went to a removed destination is lost with it."""
+    def commit(self, broker: Broker) -> Future[None]:
+        """File what was sent, in its order, and forget what was accepted. What went to a removed destination is lost with it.
+
+        Returns:
+            Done when it is on disk, if it has to be. It fails when there is no room: then it is rolled back.
+        """
+        if broker.store is not None:
+            return self._write(broker.store)
         self._end()
         sender = self.session.connection
         with broker.batched():
             for target, envelope in self._sent:
                 if not target.gone:
                     target.publish(envelope, sender)
+        return DONE
 
     def roll_back(self) -> None:
         """Drop what was sent; what was accepted is its consumer's again, or goes back if that is gone."""
         self._end()
+        self._return()
+
+    def _write(self, store: Store) -> Future[None]:
+        self.open = False
+        self.session.transaction = None
+        filing = Filing()
+        for target, envelope in self._sent:
+            if not target.gone:
+                target.plan(envelope, self.session.connection, filing)
+        for consumer, _, message in self._accepted:
+            forget(consumer.queue, message, filing)
+        filing.then(self._count_down)
+        filing.otherwise(self._count_down)
+        filing.otherwise(self._return)
+        written = filing.awaited()
+        if not store.submit(filing):
+            return DONE
+        answer: Future[None] = Future()
+        written.add_done_callback(lambda _: _answer(written.exception(), answer))
+        return answer
+
+    def _return(self) -> None:
         returned: dict[Queue, list[Message]] = {}
         for consumer, tag, message in self._accepted:
             if consumer.closed:
                 message.count += 1
+                recount(message, consumer.queue)
                 returned.setdefault(consumer.queue, []).append(message)
             else:
                 consumer.taken[tag] = message
@@ -75,5 +109,19 @@ class Transaction(Handle):
     def _end(self) -> None:
         self.open = False
         self.session.transaction = None
+        self._count_down()
+
+    def _count_down(self) -> None:
         for accepted in self._accepted:
             accepted.consumer.queue.enlisted -= 1
+
+
+def _answer(error: BaseException | None, answer: Future[None]) -> None:
+    if error is None:
+        answer.set_result(None)
+    elif isinstance(error, ProviderError) and error.kind is ErrorKind.RESOURCE:
+        rolled_back = ProviderError(ErrorKind.ROLLED_BACK, f"commit: {error.message}; all of it is rolled back")
+        rolled_back.__cause__ = error
+        answer.set_exception(rolled_back)
+    else:
+        answer.set_exception(error)

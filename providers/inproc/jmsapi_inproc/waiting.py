@@ -1,6 +1,6 @@
 """The messages that wait in a queue, in the order of their delivery.
 
-The one place that knows how they are kept: in memory, a deque for each priority. A store would stand here.
+Here they are kept in memory, a deque for each priority; ``store_waiting`` keeps most of them in a file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from jmsapi_inproc.messages import WAITING, Message
 
-__all__ = ["LEVELS", "Waiting"]
+__all__ = ["LEVELS", "Waiting", "place"]
 
 LEVELS: Final = 10
 
@@ -37,6 +37,24 @@ class Waiting:
         for bucket in reversed(self._buckets):
             yield from bucket
 
+    def full(self, level: int) -> bool:
+        """Return whether there is no room in memory; here there always is."""
+        return False
+
+    def lent(self, message: Message) -> None:
+        """Take note that a message is on its way to a consumer; here that means nothing."""
+
+    def forget(self, message: Message) -> None:
+        """Take note that a message is gone for ever; here that means nothing."""
+
+    def kept(self) -> Iterator[Message]:
+        """Give what is in memory; for this class that is all."""
+        return iter(self)
+
+    def walk(self, last: int) -> Iterator[Message]:
+        """Give what waits, for a browser that shows orders up to ``last``: all of it as it is now."""
+        return iter([message for message in self if message.order <= last])
+
     def append(self, message: Message) -> None:
         """Add a message that is the latest of its priority."""
         level = message.envelope.priority
@@ -56,7 +74,7 @@ class Waiting:
         if message.order < bucket[0].order:
             self._buckets[level].appendleft(message)
         else:
-            self._buckets[level].insert(_place(self._buckets[level], message.order), message)
+            self._buckets[level].insert(place(self._buckets[level], message.order), message)
         message.state = WAITING
 
     def pop(self) -> Message:
@@ -72,7 +90,7 @@ class Waiting:
         """Take out one message that is here."""
         level = message.envelope.priority
         bucket = self._buckets[level]
-        del bucket[_place(bucket, message.order - 1)]
+        del bucket[place(bucket, message.order - 1)]
         if not bucket:
             self._levels ^= 1 << level
 
@@ -91,7 +109,7 @@ class Waiting:
             bucket = self._buckets[level]
             if bucket[-1].order <= seen[level]:
                 continue
-            start = _place(bucket, seen[level]) if seen[level] else 0
+            start = place(bucket, seen[level]) if seen[level] else 0
             # What has been looked at goes behind for a moment: moving it is a copy of pointers, stepping over it is not.
             bucket.rotate(-start)
             try:
@@ -126,7 +144,7 @@ def _first(
     return wanted
 
 
-def _place(bucket: deque[Message], order: int) -> int:
+def place(bucket: deque[Message], order: int) -> int:
     """Return the index of the first message whose order number is larger."""
     low, high = 0, len(bucket)
     while low < high:
