@@ -1,0 +1,72 @@
+"""What a stored broker does with messages: it writes them first, and files them when they are written.
+
+Every function is called under the broker's lock.
+
+Spec: 4.7-3, 4.10-1, 4.10-3.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jmsapi.spi import PERSISTENT, Envelope
+from jmsapi_inproc.messages import Message
+from jmsapi_inproc.queues import Queue
+from jmsapi_inproc.store import Shelf, StoredMessage, arrive
+from jmsapi_inproc.store_waiting import StoredWaiting
+from jmsapi_inproc.store_writer import Filing
+
+if TYPE_CHECKING:
+    from jmsapi_inproc.broker import Broker
+    from jmsapi_inproc.connection import InprocProvider
+
+__all__ = ["forget", "plan", "recount", "stored_queue"]
+
+
+def stored_queue(broker: Broker, name: str, shelf: Shelf) -> Queue:
+    """Return a queue that is kept in the store."""
+    waiting = StoredWaiting(shelf)
+    queue = Queue(broker, name, None, shelf, waiting)
+    if shelf.known:
+        queue.restored(max(waiting.restore(), shelf.last_delayed()))
+    broker.shelved(shelf.place.number, queue)
+    return queue
+
+
+def plan(queue: Queue, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+    """Have a message filed when what belongs to it is written; a PERSISTENT one is written itself, if its queue is kept.
+
+    One that is not PERSISTENT is written only for want of room in memory, and forgotten when the broker starts again.
+    """
+    shelf = queue.shelf
+    due = envelope.delivery_time
+    delayed = due > envelope.timestamp and due > sender.now_ms()
+    if shelf is None or (envelope.delivery_mode != PERSISTENT and (delayed or not queue.waiting.full(envelope.priority))):
+        filing.then(lambda: None if queue.gone else queue.publish(envelope, sender))
+        return
+    order = queue.next_order()
+    key = shelf.delayed_key(order) if delayed else shelf.key(envelope.priority, order)
+    message = StoredMessage(envelope, key, order)
+    shelf.add(filing, message, due=due if delayed else None)
+    if delayed:
+        filing.then(lambda: _delay(queue, shelf, message, due))
+    else:
+        filing.then(lambda: arrive(queue, message))
+
+
+def forget(queue: Queue, message: Message, filing: Filing) -> None:
+    """Have the row of a message taken out."""
+    if isinstance(message, StoredMessage):
+        filing.delete(message.key)
+        filing.then(lambda: queue.waiting.forget(message))
+
+
+def recount(message: Message, queue: Queue) -> None:
+    """Write how often a message was handed out, if it is kept."""
+    if isinstance(message, StoredMessage) and queue.shelf is not None:
+        queue.shelf.store.recount(message)
+
+
+def _delay(queue: Queue, shelf: Shelf, message: StoredMessage, due: int) -> None:
+    if not queue.gone and shelf.store.schedule.admits(due, message.key):
+        queue.delay(message)

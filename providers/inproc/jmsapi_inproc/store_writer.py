@@ -1,0 +1,280 @@
+"""The one thread that writes: it takes what all sessions have waiting, commits once, and tells each of them.
+
+What belongs together is a ``Filing``. It is submitted under the broker's lock, in the order in which things happen; its effects
+in memory come when it is on disk, again under the lock; whoever waits for it is told outside of it.
+
+A full disk fails the filings for which there is no room, one by one, and nothing else; those that nobody waits for are owed,
+and written before anything that comes after them. Any other failure of the disk ends the broker: whether the last commit counts
+is known only when the file is opened again.
+
+Spec: 4.4.7-5, 4.7-3, 4.10-3.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from enum import IntEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from jmsapi.spi import ErrorKind, Events, ProviderError, SendResult
+from jmsapi_inproc.store_file import StoreFile, is_full, refusal
+from jmsapi_inproc.store_rows import COLUMNS, Row, SqlValue
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["Filing", "Writer", "WriterOwner"]
+
+_log = logging.getLogger("jmsapi.inproc")
+_NAP_S: Final = 60.0
+_ROWS: Final = (100, 10, 1)
+"""How many rows one statement takes. Between two steps of SQLite another thread may run; many rows a step means few steps."""
+_INSERT: Final = {
+    n: f"INSERT INTO message ({', '.join(COLUMNS)}) VALUES " + ", ".join(["(" + ", ".join("?" * len(COLUMNS)) + ")"] * n)
+    for n in _ROWS
+}
+_DELETE: Final = {n: f"DELETE FROM message WHERE key IN ({', '.join('?' * n)})" for n in _ROWS}
+
+
+class Verb(IntEnum):
+    """What is done to the file."""
+
+    INSERT = 0
+    DELETE = 1
+    SQL = 2
+
+
+class Filing:
+    """What is written together or not at all.
+
+    Args:
+        events: Who is told, if it is a send.
+        token: Of the send.
+        owed: Nobody waits for it: when there is no room it is written later.
+    """
+
+    __slots__ = ("_effects", "_failed", "events", "future", "owed", "token", "work")
+
+    def __init__(self, events: Events | None = None, token: object = None, *, owed: bool = False) -> None:
+        self.work: list[tuple[Verb, object]] = []
+        self.events = events
+        self.token = token
+        self.owed = owed
+        self.future: Future[None] | None = None
+        self._effects: list[Callable[[], None]] = []
+        self._failed: list[Callable[[], None]] = []
+
+    def insert(self, row: Row) -> None:
+        """Add a message."""
+        self.work.append((Verb.INSERT, row))
+
+    def delete(self, key: int) -> None:
+        """Take a message out."""
+        self.work.append((Verb.DELETE, key))
+
+    def sql(self, statement: str, *values: SqlValue) -> None:
+        """Run a statement."""
+        self.work.append((Verb.SQL, (statement, values)))
+
+    def then(self, effect: Callable[[], None]) -> None:
+        """Call something when it is written, under the broker's lock."""
+        self._effects.append(effect)
+
+    def otherwise(self, undo: Callable[[], None]) -> None:
+        """Call something when it cannot be written, under the broker's lock."""
+        self._failed.append(undo)
+
+    def awaited(self) -> Future[None]:
+        """Return what is done when it is written."""
+        if self.future is None:
+            self.future = Future()
+        return self.future
+
+    def take_effect(self, *, written: bool = True) -> None:
+        """Do what follows, under the broker's lock."""
+        for call in self._effects if written else self._failed:
+            call()
+
+
+class WriterOwner(Protocol):
+    """The broker, as its writer sees it."""
+
+    def effects(self) -> AbstractContextManager[None]:
+        """Hold the lock, and gather deliveries."""
+        ...
+
+    def broken(self, cause: ProviderError) -> None:
+        """The file can be used no more."""
+
+
+class Writer:
+    """The thread and what waits for it.
+
+    Args:
+        file: The file.
+        owner: The broker.
+        sweep: Gives what has expired a way out of the file, from time to time.
+    """
+
+    def __init__(self, file: StoreFile, owner: WriterOwner) -> None:
+        self._file = file
+        self._owner = owner
+        self._changed = threading.Condition()
+        self._waiting: list[Filing] = []
+        self._owed: list[Filing] = []
+        self._thread: threading.Thread | None = None
+        self._resting = True
+        self._cause: ProviderError | None = None
+        self._synchronous = "FULL"
+        self.groups = 0
+        """How many commits there were."""
+
+    def submit(self, filing: Filing) -> None:
+        """Take work, under the broker's lock."""
+        with self._changed:
+            cause = self._cause
+            if cause is None:
+                self._waiting.append(filing)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="jmsapi-store", daemon=True)
+                    self._thread.start()
+                self._changed.notify_all()
+        if cause is not None:
+            self._end([filing], cause)
+
+    def wake(self) -> None:
+        """Let the thread stay when there is nothing to do."""
+        with self._changed:
+            self._resting = False
+
+    def rest(self, timeout: float) -> bool:
+        """Write what waits, and end the thread; False when it is still writing."""
+        with self._changed:
+            self._resting = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._resting:
+                    self._changed.wait(_NAP_S)
+                if not self._waiting:
+                    self._thread = None
+                    return
+                filings, self._waiting = self._waiting, []
+            self._write(filings)
+
+    def _write(self, filings: list[Filing]) -> None:
+        try:
+            self._commit([*self._owed, *filings])
+        except sqlite3.Error as error:
+            if not is_full(error):
+                self._break(filings, error)
+                return
+        else:
+            self._finish([*self._owed, *filings])
+            self._owed = []
+            return
+        for index, filing in enumerate(filings):
+            try:
+                self._commit([*self._owed, filing])
+            except sqlite3.Error as error:
+                if not is_full(error):
+                    self._break(filings[index:], error)
+                    return
+                if filing.owed:
+                    self._owed.append(filing)
+                else:
+                    full = ProviderError(
+                        ErrorKind.RESOURCE, f"the disk of the store {self._file.path} is full; nothing was written"
+                    )
+                    full.__cause__ = error
+                    self._end([filing], full)
+            else:
+                self._finish([*self._owed, filing])
+                self._owed = []
+
+    def _commit(self, filings: Sequence[Filing]) -> None:
+        connection = self._file.writer
+        # What nobody waits for need not be on the disk itself before the next thing that somebody waits for.
+        synchronous = "NORMAL" if all(filing.owed for filing in filings) else "FULL"
+        if synchronous != self._synchronous:
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous = synchronous
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            work = [one for filing in filings for one in filing.work]
+            for verb, some in groupby(work, key=lambda one: one[0]):
+                _carry_out(connection, verb, [value for _, value in some])
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self.groups += 1
+
+    def _finish(self, filings: Sequence[Filing]) -> None:
+        self._end(filings, None)
+
+    def _end(self, filings: Sequence[Filing], error: ProviderError | None) -> None:
+        """Have filings take effect, or not, and tell those who wait."""
+        with self._owner.effects():
+            for filing in filings:
+                try:
+                    filing.take_effect(written=error is None)
+                except Exception:
+                    # The thread must go on: the others wait for it.
+                    _log.exception("what was written to %s did not take effect", self._file.path)
+        answers: dict[Events, list[SendResult]] = {}
+        for filing in filings:
+            if filing.events is not None:
+                answers.setdefault(filing.events, []).append((filing.token, error))
+            if filing.future is not None:
+                if error is None:
+                    filing.future.set_result(None)
+                else:
+                    filing.future.set_exception(error)
+        for events, results in answers.items():
+            events.on_sent(results)
+
+    def _break(self, filings: Sequence[Filing], error: sqlite3.Error) -> None:
+        _log.error("the store %s failed: %s", self._file.path, error)
+        doubt = refusal(
+            self._file.path,
+            f"writing failed: {error}; whether it counts is known when the store is opened again",
+            ErrorKind.IN_DOUBT,
+        )
+        doubt.__cause__ = error
+        cause = refusal(self._file.path, f"writing failed: {error}")
+        with self._changed:
+            self._cause = cause
+            later, self._waiting = self._waiting, []
+        self._end([*self._owed, *filings], doubt)
+        self._end(later, cause)
+        self._owed = []
+        self._owner.broken(cause)
+
+
+def _carry_out(connection: sqlite3.Connection, verb: Verb, values: list[object]) -> None:
+    if verb is Verb.SQL:
+        for statement, parameters in cast("list[tuple[str, Row]]", values):
+            connection.execute(statement, parameters)
+        return
+    statements = _INSERT if verb is Verb.INSERT else _DELETE
+    start = 0
+    for n in _ROWS:
+        while len(values) - start >= n:
+            part = values[start : start + n]
+            start += n
+            flat = [item for row in cast("list[Row]", part) for item in row] if verb is Verb.INSERT else cast("list[int]", part)
+            connection.execute(statements[n], flat)
