@@ -54,6 +54,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     # a decorator of the seam, and shows a message as the very object that a receiver gets.
     "jmsapi.testing": (
         *PUBLIC,
+        "jmsapi.config",
         "jmsapi.spi",
         "jmsapi.selector",
         "jmsapi._emulation.forwarding",

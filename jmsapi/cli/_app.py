@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 import jmsapi
-from jmsapi.cli import _demo, _messages, _pipeline, _providers, _selector
+from jmsapi.cli import _broker, _demo, _looking, _messages, _pipeline, _providers, _selector
+from jmsapi.cli._shown import printable
 
 __all__ = ["app", "run"]
 
@@ -23,6 +24,10 @@ app = typer.Typer(
 app.command("demo")(_demo.demo)
 app.command("send")(_messages.send)
 app.command("receive")(_messages.receive)
+app.command("browse")(_looking.browse)
+app.command("stat")(_looking.stat)
+app.command("purge")(_looking.purge)
+app.command("broker")(_broker.broker)
 app.command("ping")(_messages.ping)
 app.command("providers")(_providers.providers)
 app.command("capabilities")(_providers.capabilities)
@@ -56,5 +61,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the text of an error without its line ends."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """Return the text of an error in one line; a broker may have written it, so nothing in it steers a terminal."""
+    return printable(" ".join(str(error).split())) or type(error).__name__

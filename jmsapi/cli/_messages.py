@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
 import jmsapi
 from jmsapi import (
-    BytesMessage,
     ConnectionFactory,
     DeliveryMode,
     Destination,
@@ -21,15 +19,11 @@ from jmsapi import (
     JMSContext,
     JMSProducer,
     JMSRuntimeException,
-    MapMessage,
     Message,
-    MessageEOFException,
-    ObjectMessage,
     Queue,
-    StreamMessage,
-    TextMessage,
     Topic,
 )
+from jmsapi.cli._shown import body_of, for_terminal, json_line, plain
 from jmsapi.cli._target import NOT_ENOUGH, PropertyOptions, UrlOption, factory_for, properties_from
 
 __all__ = ["ping", "receive", "send"]
@@ -164,64 +158,17 @@ def _destination(context: JMSContext, name: str, *, topic: bool) -> Queue | Topi
 
 
 def _print(message: Message, *, as_json: bool) -> None:
-    body = _body(message)
     if as_json:
-        print(json.dumps({**_headers(message), "body": _plain(body)}, ensure_ascii=False), flush=True)
-    elif isinstance(body, bytes):
+        print(for_terminal(json_line(message)), flush=True)
+        return
+    body = body_of(message)
+    if isinstance(body, bytes) and not sys.stdout.isatty():
         sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
+    elif isinstance(body, str):
+        print(for_terminal(body), flush=True)
     else:
-        print(body if isinstance(body, str) else json.dumps(_plain(body), ensure_ascii=False), flush=True)
-
-
-def _body(message: Message) -> Any:
-    if isinstance(message, TextMessage):
-        return message.text
-    if isinstance(message, BytesMessage):
-        return message.get_body(bytes)
-    if isinstance(message, MapMessage):
-        return {key: message.get_object(key) for key in message.map_names}
-    if isinstance(message, StreamMessage):
-        return list(_entries(message))
-    if isinstance(message, ObjectMessage):
-        return repr(message.object)
-    return None
-
-
-def _entries(message: StreamMessage) -> Iterable[Any]:
-    while True:
-        try:
-            yield message.read_object()
-        except MessageEOFException:
-            return
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can say; bytes become base64."""
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode()}
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, list):
-        return [_plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
-
-
-def _headers(message: Message) -> dict[str, Any]:
-    headers = {
-        "JMSMessageID": message.jms_message_id,
-        "JMSTimestamp": message.jms_timestamp,
-        "JMSCorrelationID": message.jms_correlation_id,
-        "JMSReplyTo": None if message.jms_reply_to is None else str(message.jms_reply_to),
-        "JMSDestination": str(message.jms_destination),
-        "JMSDeliveryMode": message.jms_delivery_mode,
-        "JMSRedelivered": message.jms_redelivered,
-        "JMSType": message.jms_type,
-        "JMSExpiration": message.jms_expiration,
-        "JMSPriority": message.jms_priority,
-    }
-    properties = {name: message.get_object_property(name) for name in message.property_names}
-    return {"headers": headers, "properties": properties}
+        print(for_terminal(repr(body) if isinstance(body, bytes) else json.dumps(plain(body), ensure_ascii=False)), flush=True)
 
 
 def ping(url: UrlOption) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from typing import cast
 
 from jmsapi._core.message import received
 from jmsapi._core.object_codec import ObjectCodec
-from jmsapi.api import ConnectionFactory, Destination, JMSContext, Message, Queue, StreamMessage, Topic
+from jmsapi.api import ConnectionFactory, Destination, JMSContext, Message, Queue, Topic
 from jmsapi.spi import Address, Clock, Delivery, Envelope, Tag
 from jmsapi.values import Value
 
@@ -59,13 +60,16 @@ class Hand:
                 producer.set_jms_reply_to(self._context.create_queue(reply_to))
             for name, value in (properties or {}).items():
                 producer.set_property(name, value)
-            if body is None:
-                body = self._context.create_message()
-            producer.send(self._destination(address), self._stream(body) if isinstance(body, list) else body)
+            producer.send(self._destination(address), self._message(body))
 
-    def _stream(self, entries: list[object]) -> StreamMessage:
+    def _message(self, body: object) -> object:
+        """Return what a producer does not make of a value by itself."""
+        if body is None:
+            return self._context.create_message()
+        if not isinstance(body, list):
+            return body
         message = self._context.create_stream_message()
-        for entry in entries:
+        for entry in cast("list[object]", body):
             message.write_object(entry)
         return message
 

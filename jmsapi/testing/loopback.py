@@ -14,15 +14,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from types import TracebackType
 from typing import Final, Self
+from urllib.parse import quote
 
 import jmsapi
 import jmsapi_inproc
+from jmsapi import config
 from jmsapi.spi import Clock, ErrorKind, Provider, ProviderError, SystemClock
 from jmsapi.testing._stomp_commands import Setting
 from jmsapi.testing._stomp_peer import Peer
 from jmsapi.testing._stomp_reading import error_frame
 from jmsapi.testing._stomp_wire import Wire
-from jmsapi_inproc.options import InprocOptions
 from jmsapi_stomp.loop import IoLoop
 from jmsapi_stomp.loopback import Loopback
 from jmsapi_stomp.options import StompOptions
@@ -48,7 +49,8 @@ class LoopbackServer:
     silent for two of them is taken for dead; one that promises none must close its socket.
 
     Args:
-        name: Of the in-process broker; it then outlives the server. Without one the broker is new and ends with the server.
+        name: Of the in-process broker, or its URL such as ``inproc:///path/file.db``; it then outlives the server. Without one
+            the broker is new and ends with the server.
         port: To listen on; 0 for any that is free.
         user: With ``password``: who does not give both is refused.
         password: See ``user``.
@@ -57,6 +59,7 @@ class LoopbackServer:
         max_connections: How many clients may be connected; one more is refused.
     Raises:
         IllegalArgumentException: A user without a password, or the reverse; a number that is not positive.
+        JMSException: The URL is none (``bad-url``, ``bad-option``).
         OSError: The port is taken.
     Threads: any. One thread of its own for all clients, ended by ``close``.
     """
@@ -78,7 +81,9 @@ class LoopbackServer:
             raise jmsapi.IllegalArgumentException("max_frame and max_connections are at least 1")
         word = os.urandom(6).hex()
         self._own_broker = name is None
-        self._name = f"loopback-{word}" if name is None else name
+        own = f"inproc://loopback-{word}"
+        self._url = own if name is None else name if name.startswith("inproc:") else f"inproc://{quote(name, safe='')}"
+        self._options = config.parse_url(self._url, {}, entries={"inproc": jmsapi_inproc.entry})
         self._clock = SystemClock() if clock is None else clock
         self._max_frame = max_frame
         self._max_connections = max_connections
@@ -105,7 +110,7 @@ class LoopbackServer:
     @property
     def inproc_url(self) -> str:
         """The URL of the same broker for this process."""
-        return f"inproc://{self._name}"
+        return self._url
 
     @property
     def port(self) -> int:
@@ -131,7 +136,7 @@ class LoopbackServer:
         except TimeoutError:
             raise jmsapi.JMSException(f"the loopback server did not end in {_CLOSE_S:.0f} s", "timeout") from None
         if self._own_broker:
-            jmsapi_inproc.discard(self._name)
+            jmsapi_inproc.discard(self._options.host)
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +150,7 @@ class LoopbackServer:
     # all below on the I/O thread
 
     def _make(self, client_id: str | None) -> Provider:
-        return jmsapi_inproc.entry.create(InprocOptions(host=self._name, client_id=client_id), self._clock)
+        return jmsapi_inproc.entry.create(self._options.having(client_id=client_id), self._clock)
 
     def _listen(self) -> None:
         if self._listener is not None:
