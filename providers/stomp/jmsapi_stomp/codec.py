@@ -112,7 +112,7 @@ class StompEnvelope:
         subscribed: The address of the subscription it came by.
     """
 
-    __slots__ = ("_dialect", "_frame", "_kind", "_properties", "_subscribed", "_text")
+    __slots__ = ("_dialect", "_frame", "_kind", "_properties", "_subscribed", "_text", "_times")
 
     def __init__(self, frame: Frame, dialect: Dialect, subscribed: Address) -> None:
         self._frame = frame
@@ -121,6 +121,7 @@ class StompEnvelope:
         self._kind: MessageKind | None = None
         self._properties: Mapping[str, Value] | None = None
         self._text: str | None = None
+        self._times: tuple[int, int, int] | None = None
 
     @property
     def kind(self) -> MessageKind:
@@ -148,7 +149,7 @@ class StompEnvelope:
     @property
     def timestamp(self) -> int:
         """Milliseconds since 1970, or 0."""
-        return self._dialect.read_times(Peek(self._frame))[0]
+        return self._read_times()[0]
 
     @property
     def expiration(self) -> int:
@@ -156,19 +157,25 @@ class StompEnvelope:
         # Asked for each message before it is handed out; most have none.
         if self._frame.raw(_EXPIRES) in (None, b"0") and self._frame.raw(_OWN_EXPIRY) is None:
             return 0
-        return self._dialect.read_times(Peek(self._frame))[1]
+        return self._read_times()[1]
 
     @property
     def delivery_time(self) -> int:
         """Milliseconds since 1970, or 0."""
-        return self._dialect.read_times(Peek(self._frame))[2]
+        return self._read_times()[2]
+
+    def _read_times(self) -> tuple[int, int, int]:
+        times = self._times
+        if times is None:
+            times = self._times = self._dialect.read_times(Peek(self._frame))
+        return times
 
     @property
     def correlation_id(self) -> str | bytes | None:
         """Text, or the bytes a jmsapi client sent."""
-        coded = Peek(self._frame).get("JMS_PY_corr")
+        coded = self._frame.get("JMS_PY_corr")
         if coded is None:
-            return Peek(self._frame).get("correlation-id")
+            return self._frame.get("correlation-id")
         try:
             return base64.b64decode(coded, validate=True)
         except (ValueError, binascii.Error) as cause:
@@ -182,19 +189,19 @@ class StompEnvelope:
     @property
     def delivery_mode(self) -> int:
         """1 NON_PERSISTENT, 2 PERSISTENT."""
-        return PERSISTENT if Peek(self._frame).get("persistent") == "true" else NON_PERSISTENT
+        return PERSISTENT if self._frame.get("persistent") == "true" else NON_PERSISTENT
 
     @property
     def jms_type(self) -> str | None:
         """The application's word for the kind of content."""
-        text = Peek(self._frame).get("type")
+        text = self._frame.get("type")
         return None if text == MARK else text  # the broker's word, not the sender's
 
     @property
     def priority(self) -> int:
         """0 to 9."""
-        headers = Peek(self._frame)
-        return min(max(number(headers, "priority"), 0), 9) if "priority" in headers else 4
+        text = self._frame.get("priority")
+        return 4 if text is None else min(max(number({"priority": text}, "priority"), 0), 9)
 
     @property
     def properties(self) -> Mapping[str, Value]:
@@ -241,7 +248,7 @@ class StompEnvelope:
     @property
     def origin(self) -> str | None:
         """The client id or connection that sent it, when a jmsapi client did."""
-        return Peek(self._frame).get("JMS_PY_from")
+        return self._frame.get("JMS_PY_from")
 
 
 def _integer(text: str) -> int:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 _ESCAPABLE: Final = re.compile(r"[\\\n\r:]")
 _ESCAPED: Final = re.compile(r"\\([\\nrc])")
 _MEANING: Final = {"\\": "\\", "n": "\n", "r": "\r", "c": ":"}
+_SEARCHES: Final = 4
 _MODIFIED_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LENGTH: Final = b"\ncontent-length:"
 _STARTS: Final = (b"MESSAGE\n", b"RECEIPT\n", b"ERROR\n", b"\n")
@@ -72,7 +73,7 @@ def command_frame(command: str, headers: Iterable[tuple[str, str]]) -> bytes:
 class Frame:
     """One frame as it was cut; its headers are read when first asked for."""
 
-    __slots__ = ("_headers", "body", "command", "head")
+    __slots__ = ("_asked", "_headers", "body", "command", "head")
 
     def __init__(self, command: bytes, head: bytes, body: bytes) -> None:
         self.command = command
@@ -80,6 +81,7 @@ class Frame:
         """The header lines, each with a line feed before it, none after."""
         self.body = body
         self._headers: dict[str, str] | None = None
+        self._asked = 0
 
     def raw(self, name: bytes) -> bytes | None:
         """Return one header's value, escaped as it came; ``name`` is ``b"\\nname:"``."""
@@ -96,6 +98,16 @@ class Frame:
         value = self.raw(name)
         return None if value is None else unescape(text_of(value))
 
+    def get(self, name: str) -> str | None:
+        """Return one header's value; who asks often has them all read at once, which costs as much as a few searches."""
+        headers = self._headers
+        if headers is None:
+            self._asked += 1
+            if self._asked <= _SEARCHES:
+                return self.find(b"\n%s:" % name.encode())
+            headers = self.headers
+        return headers.get(name)
+
     @property
     def headers(self) -> dict[str, str]:
         """All headers; of a repeated one the first counts.
@@ -107,26 +119,35 @@ class Frame:
             self._headers = self.read()
         return self._headers
 
-    @property
-    def known(self) -> dict[str, str] | None:
-        """All headers if they have been asked for, else None."""
-        return self._headers
-
     def read(self) -> dict[str, str]:
         """Read all headers, without keeping them; see ``headers``."""
         if self._headers is not None:
             return self._headers
-        headers: dict[str, str] = {}
         text = text_of(self.head)
-        escaped = "\\" in text
-        for line in text.split("\n"):
-            name, colon, value = line.removesuffix("\r").partition(":")
-            if not colon:
-                continue
-            if escaped:
-                name, value = unescape(name), unescape(value)
-            headers.setdefault(name, value)
+        lines = text.split("\n")[1:]
+        try:
+            headers = dict([line.split(":", 1) for line in lines])
+        except ValueError:  # a line that is no header
+            return _read_lines(lines)
+        if len(headers) != len(lines) or "\r" in text:
+            return _read_lines(lines)
+        if "\\" in text:
+            for name, value in headers.items():
+                if "\\" in name:
+                    return _read_lines(lines)
+                if "\\" in value:
+                    headers[name] = unescape(value)
         return headers
+
+
+def _read_lines(lines: list[str]) -> dict[str, str]:
+    """Read header lines one by one: any of them may be repeated, escaped, ended by a carriage return, or none."""
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            headers.setdefault(unescape(name), unescape(value.removesuffix("\r")))
+    return headers
 
 
 class Peek(Mapping[str, str]):
@@ -142,7 +163,7 @@ class Peek(Mapping[str, str]):
         self._frame = frame
 
     def __getitem__(self, name: str) -> str:
-        value = self._frame.find(b"\n%s:" % name.encode())
+        value = self._frame.get(name)
         if value is None:
             raise KeyError(name)
         return value
@@ -155,14 +176,11 @@ class Peek(Mapping[str, str]):
     def get(self, name: str, /, default: T) -> str | T: ...
     def get(self, name: str, /, default: object = None) -> object:
         """Return a header, or ``default``; quicker than what Mapping makes of ``__getitem__``."""
-        known = self._frame.known
-        if known is not None:
-            return known.get(name, default)
-        value = self._frame.find(b"\n%s:" % name.encode())
+        value = self._frame.get(name)
         return default if value is None else value
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._frame.raw(b"\n%s:" % name.encode()) is not None
+        return isinstance(name, str) and self._frame.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._frame.headers)

@@ -38,6 +38,11 @@ _TAKEN: Final = frozenset(
 _TAKEN_STARTS: Final = ("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_")
 _NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
 _SEPARATE: Final = frozenset({"JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount"})
+_NEVER: Final = (
+    _TAKEN
+    | _SEPARATE
+    | {"message-id", "content-length", "content-type", "correlation-id", "reply-to", "delivery-count", "JMS_PY_id", "JMS_PY_type"}
+)
 _INT_LOW: Final = -(2**31)
 _INT_HIGH: Final = 2**31 - 1
 _INTEGERS: Final[dict[str, type[Byte] | type[Short] | type[Int] | type[Long]]] = {"b": Byte, "h": Short, "i": Int, "l": Long}
@@ -202,8 +207,10 @@ def read_properties(headers: Mapping[str, str]) -> dict[str, Value]:
     Raises:
         ProviderError: FORMAT; a value is not of the type it claims.
     """
-    codes = _read_types(headers)
     properties: dict[str, Value] = {}
+    if headers.keys() <= _NEVER:
+        return properties
+    codes = _read_types(headers)
     for header, text in headers.items():
         name = header
         if header.startswith(_MANGLED):
