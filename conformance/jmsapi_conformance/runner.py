@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,7 +17,7 @@ import pytest
 import jmsapi
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.certificate import LEVEL, Certificate, TestResult, result_from
-from jmsapi_conformance.plugin import SUITE
+from jmsapi_conformance.plugin import SUITE, Certify
 from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["SuiteError", "run", "tested_ids"]
@@ -109,9 +109,9 @@ def _no_foreign_plugins() -> Generator[None]:
             os.environ[name] = before
 
 
-def _pytest(arguments: list[str], listener: _Listener, keyword: str | None) -> None:
+def _pytest(arguments: list[str], listener: _Listener, keyword: str | None, modules: Sequence[Path] = ()) -> None:
     with _no_foreign_plugins():
-        code = _main(arguments, listener, keyword)
+        code = _main(arguments, listener, keyword, modules)
     if listener.errors:
         raise SuiteError("\n".join(listener.errors))
     if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
@@ -120,10 +120,10 @@ def _pytest(arguments: list[str], listener: _Listener, keyword: str | None) -> N
         raise KeyboardInterrupt
 
 
-def _main(arguments: list[str], listener: _Listener, keyword: str | None) -> int | pytest.ExitCode:
+def _main(arguments: list[str], listener: _Listener, keyword: str | None, modules: Sequence[Path]) -> int | pytest.ExitCode:
     return pytest.main(
         [
-            str(SUITE),
+            *(map(str, modules) if modules else [str(SUITE)]),
             f"--rootdir={SUITE}",
             f"--config-file={_INI}",
             "-p",
@@ -143,6 +143,7 @@ def run(
     url: str,
     *,
     keyword: str | None = None,
+    only: Iterable[str] = (),
     workers: int = 1,
     level: str = LEVEL,
     broker: Path | None = None,
@@ -154,6 +155,7 @@ def run(
     Args:
         url: The backend, as for ``jmsapi.connection_factory``.
         keyword: As pytest's ``-k``: part of the names of modules and tests.
+        only: Patterns of module names, such as ``ch04_4_*``; without any, the whole suite.
         workers: How many processes run tests at once. 1: this process runs them, and sees providers that it registered.
         level: What is certified; tests that are new in it only report.
         broker: Where the launcher noted the broker (``root / kind``), if tests may restart it: they come last, one by one.
@@ -169,11 +171,12 @@ def run(
     certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "", level=level, title=title)
     spread = ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"] if workers > 1 else []
     phases: list[tuple[str, list[str]]] = [("with", spread)] if broker is None else [("without", spread), ("only", [])]
+    modules = Certify(url, only=patterns).modules() if (patterns := tuple(only)) else ()
     begun = time.monotonic()
     for restarts, how in phases:
         listener = _Listener(on_result, level, before=len(certificate.tests))
         asked = [f"--jms-url={url}", f"--jms-restarts={restarts}"]
-        _pytest([*asked, *([f"--jms-broker={broker}"] if broker else []), *how], listener, keyword)
+        _pytest([*asked, *([f"--jms-broker={broker}"] if broker else []), *how], listener, keyword, modules)
         certificate.tests += listener.in_order()
         if left := listener.unjudged():
             raise SuiteError(f"{len(left)} tests ended without a result, the first of them {left[0]}")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from jmsapi import IllegalStateException, UnsupportedFeatureException, UnsupportedFeatureRuntimeException
 from jmsapi.spi import EMULATED, NATIVE, Capabilities, none
 from jmsapi_conformance.inventory import by_id, load, pick, section_title
-from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.levels import LEVELS, counts_in, parse
+from jmsapi_conformance.marks import needs, new_in, requirement
 from jmsapi_conformance.verdicts import Applicability, Verdict, applicability, combine, judge
 
 SUITE = """
@@ -20,7 +22,7 @@ import time
 import pytest
 from jmsapi import Session
 from jmsapi_conformance.kit import receive, send_texts
-from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.marks import needs, new_in, requirement
 
 @requirement("4.4.7-1")
 @needs("transactions")
@@ -70,6 +72,25 @@ def test_hangs():
 def test_fails_when_it_is_taken_down(falls_over):
     pass
 
+@requirement("4.4.1-1")
+@new_in("2026.1")
+def test_is_new_and_fails():
+    assert 2 + 2 == 5
+
+@requirement("4.4.1-1")
+def test_is_old():
+    assert True
+
+@requirement("4.4.1-5")
+@new_in("2026.1")
+def test_is_new_and_alone():
+    assert True
+
+@requirement("4.4.1-1")
+@new_in("2025.2")
+def test_was_new_once():
+    assert True
+
 @pytest.fixture
 def transacted(connection):
     return connection.create_session(Session.SESSION_TRANSACTED)
@@ -88,6 +109,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@cache
 def certify(folder: Path, *claims: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("limited.py")), str(folder), *claims],
@@ -116,6 +138,10 @@ def test_a_provider_that_claims_all_passes_what_it_can(folder: Path) -> None:
         "test_fails": "fail",
         "test_hangs": "fail",
         "test_fails_when_it_is_taken_down": "fail",
+        "test_is_new_and_fails": "fail",
+        "test_is_old": "pass",
+        "test_is_new_and_alone": "pass",
+        "test_was_new_once": "pass",
     }
     assert "1 + 1" in said["test_fails"]["reason"]
     assert "not done after 1 s" in said["test_hangs"]["reason"]
@@ -128,6 +154,17 @@ def test_a_requirement_has_the_worst_verdict_of_its_tests(folder: Path) -> None:
     assert requirements["4.4.1-1"] == "pass"
     assert requirements["4.4.1-2"] == "fail"
     assert requirements["4.10-3"] == "not applicable"
+
+
+def test_a_test_that_is_new_in_the_level_reports_and_decides_nothing(folder: Path) -> None:
+    said = certify(folder)
+    assert {name for name, test in said.items() if name and not test["counts"]} == {
+        "test_is_new_and_fails",
+        "test_is_new_and_alone",
+    }
+    assert said["test_is_new_and_fails"]["reason"].endswith("assert (2 + 2) == 5")
+    assert said[""]["requirements"]["4.4.1-1"] == "pass"
+    assert said[""]["requirements"]["4.4.1-5"] == "not applicable"
 
 
 def test_what_is_claimed_none_must_be_refused_and_nothing_else_will_do(folder: Path) -> None:
@@ -162,6 +199,18 @@ def test_applicability_compares_needs_with_claims() -> None:
     assert applicability(["transactions", "browser"], has, frozenset()) == Applicability(("transactions",), ("browser",))
     assert applicability(["priority_order"], has, frozenset()).not_applicable == "priority_order: not promised by this broker"
     assert applicability(["broker_restart"], has, frozenset({"broker_restart"})) == Applicability()
+
+
+def test_a_test_counts_from_the_level_after_the_one_it_came_with() -> None:
+    assert counts_in("2026.1", None)
+    assert not counts_in("2026.1", "2026.2")
+    assert not counts_in("2026.2", "2026.2")
+    assert counts_in("2026.10", "2026.9")
+    assert counts_in("2027.1", "2026.2")
+    assert parse(LEVELS[-1]) == max(map(parse, LEVELS))
+    for wrong in ("2026", "2026.0", "v2026.1", "2026.1.1"):
+        with pytest.raises(ValueError, match="a year and a number"):
+            new_in(wrong)
 
 
 @pytest.mark.parametrize(
