@@ -1,0 +1,78 @@
+"""Sessions of a container that are used where it is not said what happens."""
+
+from __future__ import annotations
+
+import pytest
+
+import jmsapi
+from jmsapi import IllegalStateException, JMSContext
+from jmsapi.injection import Injector
+from jmsapi.listener import container_mode
+from jmsapi.transactions import LocalTransactions, Transaction
+
+
+def test_what_would_be_committed_at_another_time_than_it_seems_is_refused() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    with container_mode(transactions), factory.create_connection() as outside, outside.create_session() as alone:
+        with transactions.begin():
+            connection = factory.create_connection()
+            session = connection.create_session()
+            with pytest.raises(IllegalStateException, match="made outside of a transaction") as caught:
+                alone.create_message()
+            assert caught.value.error_code == "transaction"
+        with pytest.raises(IllegalStateException, match="made in a transaction") as caught:
+            session.create_message()
+        assert caught.value.error_code == "transaction"
+        connection.close()
+        alone.create_message()
+
+
+def test_a_session_takes_part_in_one_transaction_at_a_time() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    first, second = LocalTransactions(), LocalTransactions()
+
+    class Either:
+        of = first
+
+        @property
+        def current(self) -> Transaction | None:
+            return self.of.current
+
+    either = Either()
+    with container_mode(either), first.begin(), factory.create_context() as context:
+        context.create_message()
+        with second.begin():
+            either.of = second
+            with pytest.raises(jmsapi.IllegalStateRuntimeException, match="another transaction"):
+                context.create_message()
+        either.of = first
+        context.create_message()
+
+
+def test_nonsense_in_place_of_a_mode_counts_as_none() -> None:
+    with container_mode(), jmsapi.connection_factory("inproc://container-mode").create_connection() as connection:
+        for mode in ("nonsense", 17, None):
+            with connection.create_session(mode) as session:  # type: ignore[arg-type]
+                assert session.acknowledge_mode == JMSContext.AUTO_ACKNOWLEDGE
+
+
+def test_an_injected_context_keeps_to_the_rules_and_its_injector_commits_it() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    injector = Injector(factory, transactions=transactions)
+    with container_mode(transactions):
+        context = injector.context()
+        with transactions.begin():
+            queue = context.create_queue("injected")
+            context.create_producer().send(queue, "one")
+            with pytest.raises(jmsapi.JMSRuntimeException) as caught:
+                context.create_context(JMSContext.AUTO_ACKNOWLEDGE)
+            assert caught.value.error_code == "container"
+        with pytest.raises(ZeroDivisionError), transactions.begin():
+            context.create_producer().send(queue, "undone")
+            raise ZeroDivisionError
+        with injector.request():
+            consumer = context.create_consumer(queue)
+            assert consumer.receive_body(str, 20_000) == "one"
+            assert consumer.receive_no_wait() is None
