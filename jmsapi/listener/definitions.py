@@ -141,7 +141,7 @@ class _Read:
         fill = self._injects(target)
 
         def make() -> object:
-            return injector.make(target, *args, **kwargs) if fill else target(*args, **kwargs)
+            return cast("object", injector.make(target, *args, **kwargs) if fill else target(*args, **kwargs))
 
         return make
 

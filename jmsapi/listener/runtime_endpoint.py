@@ -13,10 +13,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from jmsapi._core.container import ContainerRules, enter_container, leave_container
 from jmsapi.errors import IllegalStateException
 from jmsapi.listener.errors import EJBException
 from jmsapi.listener.message_driven_context import CURRENT
-from jmsapi.listener.runtime_transactions import RunningTransaction
+from jmsapi.listener.runtime_transactions import ContainerTransactions, RunningTransaction
 from jmsapi.listener.transaction_attribute import TransactionAttribute
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ __all__ = ["CallbackEndpoint", "InstancePool", "MessageEndpoint", "NoInstance"]
 _log = logging.getLogger("jmsapi.listener")
 _REQUIRED: Final = TransactionAttribute.REQUIRED
 _BEAN: Final = TransactionAttribute.BEAN
+_RULES: Final = ContainerRules(ContainerTransactions())
+"""Those of 10.2 and 10.3, for what callbacks make."""
 
 
 class MessageEndpoint(Protocol):
@@ -158,7 +161,7 @@ class CallbackEndpoint:
     def on_message(self, message: Message | Sequence[Message]) -> None:
         """Call the callback of an instance; see MessageEndpoint."""
         pool, context = self._pool, self._context
-        token = CURRENT.set(context)
+        token, outside = CURRENT.set(context), enter_container(_RULES)
         try:
             try:
                 instance = pool.take()
@@ -186,6 +189,7 @@ class CallbackEndpoint:
                 )
             pool.give_back(instance)
         finally:
+            leave_container(outside)
             CURRENT.reset(token)
             if self._attribute is _BEAN:
                 context.end_left_open()
