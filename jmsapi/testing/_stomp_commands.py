@@ -257,7 +257,8 @@ class Commands(ABC):
         try:
             frame = message_frame(subscription.name, ack, delivery, self.setting.dialect, number)
         except (ProviderError, UnicodeError) as cause:
-            _LOG.warning("a message goes to the dead letter queue, for STOMP cannot carry it: %s", cause)
+            fate = "is not shown" if subscription.browse else "goes to the dead letter queue"
+            _LOG.warning("a message %s, for STOMP cannot carry it: %s", fate, cause)
             if not subscription.browse:
                 provider.settle([delivery.tag], Outcome.REJECTED)
             self._free(subscription, 1)

@@ -1,0 +1,307 @@
+"""``jmsapi browse``, ``stat`` and ``purge``: what they show, what they leave, and what a message cannot do to a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+import jmsapi
+from jmsapi.cli import main
+from jmsapi.testing import EmbeddedBroker, LoopbackServer
+from jmsapi.testing.pytest_plugin import jms_broker, jms_clock
+
+__all__ = ["jms_broker", "jms_clock"]
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\r\x00\x7f"
+DEADLINE_S = 60
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(jms_broker: EmbeddedBroker, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("JMSAPI_URL", jms_broker.url)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: str) -> Ran:
+        code = main(arguments)
+        return Ran(code, *capfd.readouterr())
+
+    return call
+
+
+def fill(broker: EmbeddedBroker, count: int) -> None:
+    for number in range(count):
+        broker.queue("q").send(f"text {number}", properties={"number": number})
+
+
+# ---------------------------------------------------------------- browse
+
+
+def test_browse_shows_messages_and_leaves_them(run: Run, jms_broker: EmbeddedBroker) -> None:
+    jms_broker.queue("q").send("a kettle", jms_type="order", properties={"total": 40}, priority=9, time_to_live_ms=60_000)
+    ran = run("browse", "q")
+    assert (ran.code, ran.err) == (0, "")
+    row = next(line for line in ran.out.splitlines() if "kettle" in line)
+    for part in ("order", "total=40", "priority 9", "expires", "'a kettle'", "2027-01-15"):
+        assert part in row
+    assert ran.out.splitlines()[-1] == "1 messages"
+    assert len(jms_broker.queue("q").messages) == 1
+
+
+def test_browse_shows_the_first_ones_and_says_that_there_are_more(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 60)
+    assert run("browse", "q").out.splitlines()[-1] == "50 shown; there are more"
+    assert run("browse", "q", "-n", "60").out.splitlines()[-1] == "60 messages"
+    ran = run("browse", "q", "-n", "0")
+    assert ran.out.splitlines()[-1] == "60 messages"
+    assert "'text 59'" in ran.out
+
+
+def test_browse_by_selector_as_json(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 5)
+    ran = run("browse", "q", "--selector", "number > 2", "--json")
+    assert [json.loads(line)["body"] for line in ran.out.splitlines()] == ["text 3", "text 4"]
+    assert run("browse", "q", "--selector", "number >").code == 1
+
+
+BODIES: dict[str, object] = {
+    "text": "grüß €",
+    "hostile": HOSTILE,
+    "empty": "",
+    "bytes": bytes(range(256)),
+    "map": {"a": 1, "b": b"\x00", HOSTILE.replace("\x00", ""): HOSTILE},
+    "stream": [1, "two", b"\x03", None, HOSTILE],
+    "none": None,
+}
+
+
+def test_a_hundred_messages_of_every_kind_can_be_looked_at(run: Run, jms_broker: EmbeddedBroker) -> None:
+    with jms_broker.connection_factory().create_context() as context:
+        for index in range(100):
+            queue = context.create_queue("q")
+            if index % 8 == 7:
+                context.create_producer().send(queue, context.create_object_message({"x": [index, HOSTILE]}))
+            else:
+                kind = list(BODIES)[index % 8 % 7]
+                jms_broker.queue("q").send(BODIES[kind], jms_type=HOSTILE, properties={"p": HOSTILE}, correlation_id=HOSTILE)
+    ran = run("browse", "q", "-n", "0")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-1] == "100 messages"
+    assert_tame(ran.out)
+    assert len(run("browse", "q", "-n", "0", "--json").out.splitlines()) == 100
+    assert run("stat", "q").code == 0
+    ran = run("purge", "q", "--yes", "--wait", "20")
+    assert (ran.code, ran.out) == (0, "100 messages removed\n")
+    jms_broker.queue("q").assert_empty()
+
+
+def assert_tame(text: str) -> None:
+    """Nothing of it steers a terminal but the colours that the table has itself."""
+    own = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert [char for char in own if not char.isprintable() and char not in "\n\r\t"] == []
+
+
+def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: EmbeddedBroker) -> None:
+    with jms_broker.connection_factory(object_allow="decimal.Decimal").create_context() as context:
+        from decimal import Decimal
+
+        context.create_producer().send(context.create_queue("q"), context.create_object_message(Decimal(1)))
+    ran = run("browse", "q")
+    assert ran.code == 0
+    assert "Decimal" in ran.out or "cannot be read" in ran.out
+
+
+# ---------------------------------------------------------------- stat
+
+
+def test_stat_counts_what_waits(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 3)
+    ran = run("stat", "q", "empty", "--json")
+    assert ran.code == 0
+    q, empty = map(json.loads, ran.out.splitlines())
+    assert q == {"queue": "q", "waiting": 3, "redelivered": 0, "oldest": jms_broker.clock.now_ms()}
+    assert empty == {"queue": "empty", "waiting": 0, "redelivered": 0, "oldest": None}
+    table = run("stat", "q", "empty").out
+    assert "2027-01-15" in table
+    assert json.loads(run("stat", "q", "--json", "-s", "number = 1").out)["waiting"] == 1
+
+
+# ---------------------------------------------------------------- purge
+
+
+def test_purge_asks_before_it_removes(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 2)
+    ran = run("purge", "q")
+    assert ran.code == 2
+    assert "say --yes" in ran.err
+    assert len(jms_broker.queue("q").messages) == 2
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 3, 2), ("y", 0, 0)])
+def test_purge_removes_what_it_is_told_to(
+    run: Run, jms_broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, left: int
+) -> None:
+    fill(jms_broker, 2)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(f"{answer}\n"))
+    ran = run("purge", "q", "--wait", "20")
+    assert ran.code == code
+    assert "Remove all messages of queue 'q' on jmsapi in-process" in ran.out
+    assert len(jms_broker.queue("q").messages) == left
+
+
+def test_purge_takes_only_what_the_selector_picks_and_no_more_than_the_limit(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 250)
+    assert run("purge", "q", "--yes", "-s", "number >= 240", "--wait", "20").out == "10 messages removed\n"
+    assert run("purge", "q", "--yes", "--limit", "100", "--wait", "20").out == "100 messages removed\n"
+    assert run("purge", "q", "--yes", "--limit", "1").out == "1 messages removed\n"
+    rest = [message.get_int_property("number") for message in jms_broker.queue("q").messages]
+    assert rest == list(range(101, 240))
+
+
+def test_purge_tells_what_was_removed_though_a_commit_fails(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 250)
+    jms_broker.faults.fail("commit", nth=2)
+    ran = run("purge", "q", "--yes", "--wait", "20")
+    assert (ran.code, ran.out) == (1, "100 messages removed\n")
+    assert ran.err.startswith("jmsapi: commit")
+    assert len(jms_broker.queue("q").messages) == 150
+    jms_broker.faults.assert_all_came()
+
+
+def test_purge_leaves_what_it_has_not_committed_when_the_link_breaks(run: Run, jms_broker: EmbeddedBroker) -> None:
+    fill(jms_broker, 150)
+    jms_broker.faults.cut("commit", nth=2)
+    ran = run("purge", "q", "--yes", "--wait", "20")
+    assert (ran.code, ran.out) == (1, "100 messages removed\n")
+    assert len(jms_broker.queue("q").messages) == 50
+
+
+def test_a_purge_that_is_interrupted_removes_what_it_says() -> None:
+    with LoopbackServer() as server, jmsapi.connection_factory(server.inproc_url).create_context() as context:
+        queue = context.create_queue("q")
+        for number in range(130):
+            context.create_producer().send(queue, str(number))
+        command = [sys.executable, "-m", "jmsapi.cli", "purge", "q", "--yes", "--wait", "60000", "--url", server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            # All have come, a hundred are committed: it now waits for one more.
+            end = time.monotonic() + DEADLINE_S
+            while list(context.create_browser(queue).enumeration):
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode not in (0, None)
+        assert out == "100 messages removed\n"
+        assert "Traceback" not in err
+        consumer = context.create_consumer(queue)
+        assert [consumer.receive_body(str, 20_000) for _ in range(30)] == [str(number) for number in range(100, 130)]
+
+
+# ---------------------------------------------------------------- terminals
+
+
+def on_a_terminal(url: str, *arguments: str) -> str:
+    """Run the command with a terminal for its output, and return what that was sent."""
+    ours, theirs = pty.openpty()
+    try:
+        environment = {**os.environ, "JMSAPI_URL": url, "COLUMNS": "200", "TERM": "xterm"}
+        command = [sys.executable, "-m", "jmsapi.cli", *arguments]
+        with subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=environment) as process:
+            os.close(theirs)
+            theirs = -1
+            parts: list[bytes] = []
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # its end, on Linux
+                    break
+                if not part:
+                    break
+                parts.append(part)
+            assert process.wait(DEADLINE_S) == 0, b"".join(parts)
+        return b"".join(parts).decode()
+    finally:
+        os.close(ours)
+        if theirs >= 0:
+            os.close(theirs)
+
+
+def test_a_message_does_not_steer_a_terminal() -> None:
+    with LoopbackServer() as server, jmsapi.connection_factory(server.inproc_url).create_context() as context:
+        queue = context.create_queue("q")
+        # STOMP carries no NUL in a header.
+        word = HOSTILE.replace("\x00", "")
+        for body in (HOSTILE, HOSTILE.encode(), {"k": HOSTILE}):
+            context.create_producer().set_jms_type(word).set_property("p", word).send(queue, body)
+        for arguments in (("browse", "q"), ("browse", "q", "--json"), ("receive", "q", "-n", "3")):
+            shown = on_a_terminal(server.url, *arguments)
+            assert "owned" in shown
+            assert_tame(shown)
+
+
+def test_an_error_of_a_broker_does_not_steer_a_terminal(run: Run, jms_broker: EmbeddedBroker) -> None:
+    jms_broker.faults.fail("create_browser", message=f"no {HOSTILE}\nsecond line")
+    ran = run("browse", "q")
+    assert ran.code == 1
+    assert len(ran.err.splitlines()) == 1
+    assert_tame(ran.err)
+
+
+# ---------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("browse",),
+        ("browse", "q", "--limit", "-1"),
+        ("browse", "q", "--limit", "x"),
+        ("stat",),
+        ("purge",),
+        ("purge", "q", "--yes", "--wait", "0"),
+    ],
+)
+def test_wrong_use_is_code_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments).code == 2
+
+
+@pytest.mark.parametrize("arguments", [("browse", "q"), ("stat", "q"), ("purge", "q", "--yes")])
+def test_without_a_broker_it_says_so_in_one_line(arguments: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
+    with LoopbackServer() as server:
+        url = server.url
+    assert main([*arguments, "--url", url]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith("jmsapi: connect")
+
+
+@pytest.mark.parametrize("command", ["browse", "stat"])
+def test_a_queue_without_a_name_is_refused(run: Run, command: str) -> None:
+    ran = run(command, "")
+    assert ran.code == 1
+    assert ran.err.startswith("jmsapi: ")
