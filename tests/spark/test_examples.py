@@ -252,7 +252,6 @@ def test_the_demo_has_each_order_in_its_lake_once(
 
 
 def test_the_demo_draws_messages_per_minute(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the chart of `make demo-spark` needs examples/spark/requirements.txt")
     from pyspark.sql import Row
 
     rows = [
