@@ -1,0 +1,128 @@
+"""MDB-63 to MDB-71 Redelivery: at once or after a wait, without end or up to a limit, and what becomes of a message then."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from jmsapi import ConnectionFactory, Message, Queue, Session
+from jmsapi.listener import MessageDrivenContext
+from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.kit import eventually, expect_nothing, receive, send_texts
+from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.suite._deployed import Script, deployed
+
+ATTRIBUTES = ["Required", "NotSupported", "Bean"]
+DELAY_MS = 500
+
+
+@pytest.fixture(params=ATTRIBUTES)
+def attribute(request: pytest.FixtureRequest, backend: Backend) -> str:
+    """Give each transaction attribute that the broker can serve."""
+    if request.param == "Required" and not backend.capabilities.transactions:
+        pytest.skip("the broker has no transactions")
+    return str(request.param)
+
+
+def always(text: str) -> Script:
+    """Return a script that fails on a text each time."""
+    return Script({text: [ValueError(f"failure {number}") for number in range(100)]})
+
+
+@requirement("MDB-63")
+@needs("transactions")
+def test_what_is_rolled_back_comes_again_whenever_that_is(
+    factory: ConnectionFactory, queue: Queue, other_session: Session
+) -> None:
+    script = Script({"first": [ValueError("once")]})
+    with deployed(factory, script, queue):
+        send_texts(other_session, queue, "first", "second")
+        assert sorted(map(str, script.wait_for_texts(3))) == ["first", "first", "second"]
+
+
+@requirement("MDB-64", "MDB-71")
+def test_without_any_settings_a_message_comes_again_at_once(
+    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str
+) -> None:
+    script = Script({"first": [ValueError("once"), ValueError("twice")]})
+    with deployed(factory, script, queue, transactionAttribute=attribute, start=False) as deployment:
+        send_texts(other_session, queue, "first", "second")
+        deployment.start()
+        assert script.wait_for_texts(4) == ["first", "first", "first", "second"]
+
+
+@requirement("MDB-65", "MDB-68", "MDB-69")
+@needs("delivery_count_exact")
+def test_at_the_limit_a_message_is_deleted_and_the_next_one_is_handled(
+    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str
+) -> None:
+    script = always("poison")
+    terms: dict[str, Any] = {"transactionAttribute": attribute, "redeliveryLimit": 2, "redeliveryAction": "Delete"}
+    with deployed(factory, script, queue, start=False, **terms) as deployment:
+        send_texts(other_session, queue, "poison", "good")
+        deployment.start()
+        assert script.wait_for_texts(4) == ["poison", "poison", "poison", "good"]
+        eventually(lambda: deployment.health.endpoints[0].given_up == 1, "the message is given up")
+    consumer = other_session.create_consumer(queue)
+    expect_nothing(consumer, other_session, queue)
+    assert len(script.seen) == 4
+
+
+@requirement("MDB-70")
+def test_at_the_limit_a_message_is_forwarded_with_all_it_had_and_the_cause(
+    factory: ConnectionFactory, queue: Queue, other_session: Session, names: Names, attribute: str
+) -> None:
+    script, dead = always("poison"), other_session.create_queue(names.queue())
+    terms: dict[str, Any] = {"transactionAttribute": attribute, "redeliveryLimit": 1, "deadLetterDestination": dead.queue_name}
+    with deployed(factory, script, queue, **terms):
+        message = other_session.create_text_message("poison")
+        message.jms_correlation_id, message.jms_type = "correlation", "type"
+        message.set_int_property("number", 7)
+        message.set_string_property("word", "text")
+        with other_session.create_producer(queue) as producer:
+            producer.priority = 7
+            producer.send(message)
+        found = receive(other_session.create_consumer(dead))
+        assert script.texts == ["poison", "poison"]
+    assert found.get_body(str) == "poison"
+    assert (found.get_int_property("number"), found.get_string_property("word")) == (7, "text")
+    assert (found.jms_correlation_id, found.jms_type, found.jms_priority) == ("correlation", "type", 7)
+    assert found.get_string_property("jmsapi_dead_letter_cause") == "ValueError: failure 1"
+    assert found.get_string_property("jmsapi_dead_letter_origin") == queue.queue_name
+    assert found.get_string_property("jmsapi_dead_letter_message_id") == message.jms_message_id
+    assert found.get_int_property("jmsapi_dead_letter_deliveries") == 2
+    expect_nothing(other_session.create_consumer(queue), other_session, queue)
+
+
+@requirement("MDB-66", "MDB-67")
+def test_while_a_message_waits_for_its_delay_later_ones_are_handled(
+    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str
+) -> None:
+    times: dict[str, list[float]] = {}
+
+    def then(message: Message, _: MessageDrivenContext) -> None:
+        times.setdefault(str(message.get_body(str)), []).append(time.monotonic())
+
+    script = Script({"first": [ValueError("once")]}, then)
+    terms: dict[str, Any] = {"transactionAttribute": attribute, "redeliveryDelayMs": DELAY_MS}
+    with deployed(factory, script, queue, start=False, **terms) as deployment:
+        send_texts(other_session, queue, "first", "second")
+        deployment.start()
+        assert script.wait_for_texts(3) == ["first", "second", "first"]
+    first, again = times["first"]
+    assert again - first >= DELAY_MS / 1000
+    assert script.seen[2].redelivered
+
+
+@requirement("MDB-61")
+@needs("transactions", "delivery_count_exact")
+def test_a_rolled_back_message_is_marked_and_its_count_is_higher(
+    factory: ConnectionFactory, queue: Queue, other_session: Session
+) -> None:
+    script = Script({"m": [ValueError("once")]})
+    with deployed(factory, script, queue):
+        send_texts(other_session, queue, "m")
+        assert [(one.redelivered, one.count) for one in script.wait_for(2)] == [(False, 1), (True, 2)]
