@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 FILES = {found[1]: block for block in BLOCKS if (found := re.match(r"# (\w+\.py)\n", block))}
 PROGRAMS = [block for block in BLOCKS if block not in FILES.values()]
@@ -48,9 +50,11 @@ def run_tests(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_application_s_own_tests_pass_without_a_broker(tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
+    shown = [block for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL) if "jms_broker" in block]
+    (tmp_path / "test_readme.py").write_text("import shop\n\n" + "".join(shown), encoding="utf-8")
     ran = run_tests(tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "7 passed" in ran.stdout
+    assert "8 passed" in ran.stdout
 
 
 def test_a_test_that_fails_shows_the_story(tmp_path: Path) -> None:
