@@ -274,7 +274,7 @@ class ConsumerImpl(MessageConsumer):
                 else:
                     listener(message)
             except BaseException:
-                _log.exception("a message listener on %r raised", self.spec.address.name)
+                _log.exception("the message listener %r on %r raised", listener, self.spec.address.name)
                 with session.lock:
                     plan = session.ledger.listener_failed(entry)
             else:

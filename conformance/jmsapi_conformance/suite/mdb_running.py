@@ -10,7 +10,6 @@ import pytest
 import jmsapi
 from jmsapi import ConnectionFactory, InvalidClientIDException, Message, MessageListener, Queue, Session, TextMessage, Topic
 from jmsapi.listener import (
-    ClientId,
     DeploymentException,
     EJBException,
     JMSDurableTopicListener,
@@ -182,8 +181,7 @@ def test_two_callbacks_of_one_queue_get_each_its_kind(factory: ConnectionFactory
 def test_one_client_id_for_two_callbacks_is_a_conflict_that_is_said(
     factory: ConnectionFactory, topic: Topic, names: Names, backend: Backend
 ) -> None:
-    @MessageDriven(BEAN)
-    @ClientId(names.client_id())
+    @MessageDriven({**BEAN, "clientId": names.client_id()})
     class Both:
         @JMSListener(type=TOPIC)
         @JMSListenerProperty("destination", topic.topic_name)
