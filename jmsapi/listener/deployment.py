@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import jmsapi
 from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
-from jmsapi.errors import IllegalStateException, JMSException
+from jmsapi.errors import IllegalStateException, JMSException, UnsupportedFeatureException
 from jmsapi.injection import Injector
 from jmsapi.listener.container import ErrorHandler, ListenerContainer
 from jmsapi.listener.definitions import definitions
@@ -73,6 +73,7 @@ class Deployment:
         Raises:
             DeploymentException: An endpoint cannot be activated, such as for a destination that the broker refuses; then
                 nothing is active. With ``fail_fast=False`` that is tried again, too.
+            UnsupportedFeatureException: The broker does not have what an endpoint needs, such as transactions.
             IllegalStateException: It was stopped.
         """
         with self._lock:
@@ -96,6 +97,9 @@ class Deployment:
     def _open(self, one: ListenerContainer) -> None:
         try:
             one.open()
+        except UnsupportedFeatureException:
+            # It says what the broker cannot do, and time does not change that.
+            raise
         except JMSException as error:
             if self._fail_fast and error.error_code not in _UNREACHABLE:
                 name = one.definition.name
@@ -179,6 +183,7 @@ def deploy(
         start: Whether to start at once.
     Raises:
         DeploymentException: Something cannot be deployed; then nothing is active.
+        UnsupportedFeatureException: The broker does not have what an endpoint needs; neither then.
     Threads: any.
     Spec: MDB-76, MDB-79, 12-1.
     """
