@@ -95,7 +95,7 @@ def test_a_session_has_no_listener_of_its_own_and_does_not_run(contained: Connec
     assert not isinstance(caught.value, JMSException)
 
 
-@requirement("10.2-5")
+@requirement("10.2-5", "11.2.1-4")
 def test_consumers_have_no_listener(contained: Connection, contained_context: JMSContext, queue: Queue) -> None:
     consumer = contained.create_session().create_consumer(queue)
     with pytest.raises(JMSException):
