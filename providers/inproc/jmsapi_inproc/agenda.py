@@ -53,6 +53,10 @@ class Agenda:
         message.state = DELAYED
         self._add(message.envelope.delivery_time, message, queue)
 
+    def delayed(self, queue: Queue) -> list[Message]:
+        """Return the delayed messages of a queue that are in memory."""
+        return [message for _, _, message, where in sorted(self._heap) if where is queue and message.state is DELAYED]
+
     def expire(self, message: Message, queue: Queue) -> None:
         """Have a waiting message taken away when it has expired."""
         if message.timed:

@@ -1,5 +1,7 @@
 """A broker inside the process: queues, topics and subscriptions by name, shared by its connections.
 
+One in memory lives as long as the process, one with a store as long as it has connections.
+
 One lock guards all of it. It may be taken again by its holder: a signal handler or finaliser that closes a connection can
 come in the middle of a call of the same thread, and must not wait for it.
 """
@@ -134,7 +136,7 @@ class Broker:
     def leave(self, connection: InprocProvider) -> None:
         """Let a connection go, and its temporary destinations with it."""
         self.connections.discard(connection)
-        for place in self._places():
+        for place in self.places():
             if place.owner is connection:
                 self._drop(place)
         if not self.connections:
@@ -229,14 +231,15 @@ class Broker:
             self.consumers.clear()
             self.agenda.clear()
             self.subscriptions.clear()
-            for place in self._places():
+            for place in self.places():
                 place.close()
         if self.store is not None:
             self.store.close(CLOSE_S)
         for connection in connections:
             connection.say_lost(cause)
 
-    def _places(self) -> list[Queue | Topic]:
+    def places(self) -> list[Queue | Topic]:
+        """Return all queues and topics; the queues of subscriptions are not among them."""
         return [*self._queues.values(), *self._topics.values()]
 
     def _drop(self, place: Queue | Topic) -> None:
@@ -312,6 +315,21 @@ def end(broker: Broker, cause: ProviderError) -> bool:
         del _brokers[broker.name]
     broker.discard(cause)
     return True
+
+
+def retire(broker: Broker) -> None:
+    """Close the store of a broker whose last connection has left, so that another process can have it.
+
+    Threads: any.
+    """
+    store = broker.store
+    with _lock, broker.lock:
+        if store is None or broker.connections or _brokers.get(broker.name) is not broker:
+            return
+        del _brokers[broker.name]
+        store.closing = True
+        store.leave_in_order(broker.places())
+    store.close(CLOSE_S)
 
 
 def real_path(path: Path) -> Path:

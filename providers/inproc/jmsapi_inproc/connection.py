@@ -28,7 +28,7 @@ from jmsapi.spi import (
     failed,
     none,
 )
-from jmsapi_inproc.broker import Broker, connect, real_path
+from jmsapi_inproc.broker import Broker, connect, real_path, retire
 from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
 from jmsapi_inproc.messages import Selector, compiled
 from jmsapi_inproc.settling import accept, accept_stored, enlist, give_up
@@ -49,7 +49,6 @@ CAPABILITIES: Final = Capabilities(
     user_id=none("the in-process broker knows no users"),
 )
 ACCEPTED: Final = Outcome.ACCEPTED
-_REST_S: Final = 15.0
 
 
 class InprocProvider:
@@ -95,8 +94,8 @@ class InprocProvider:
                     self._release_session(broker, session)
                 broker.leave(self)
             self._broker = None
-            if broker.store is not None and not broker.connections:
-                broker.store.writer.rest(_REST_S)
+            if broker.store is not None:
+                retire(broker)
         return DONE
 
     def sever(self) -> None:

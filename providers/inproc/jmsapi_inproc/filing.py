@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jmsapi.spi import PERSISTENT, Envelope
-from jmsapi_inproc.messages import Message
+from jmsapi_inproc.messages import Message, group_of
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store import Shelf, StoredMessage, arrive
 from jmsapi_inproc.store_waiting import StoredWaiting
@@ -41,10 +41,16 @@ def plan(queue: Queue, envelope: Envelope, sender: InprocProvider, filing: Filin
     shelf = queue.shelf
     due = envelope.delivery_time
     delayed = due > envelope.timestamp and due > sender.now_ms()
-    if shelf is None or (envelope.delivery_mode != PERSISTENT and (delayed or not queue.waiting.full(envelope.priority))):
+    passing = envelope.delivery_mode != PERSISTENT
+    if shelf is None or (passing and delayed):
         filing.then(lambda: None if queue.gone else queue.publish(envelope, sender))
         return
     order = queue.next_order()
+    if passing and not queue.waiting.full(envelope.priority):
+        kept = Message(envelope, group_of(envelope) if envelope.properties else None)
+        kept.order = order
+        filing.then(lambda: arrive(queue, kept))
+        return
     key = shelf.delayed_key(order) if delayed else shelf.key(envelope.priority, order)
     message = StoredMessage(envelope, key, order)
     shelf.add(filing, message, due=due if delayed else None)

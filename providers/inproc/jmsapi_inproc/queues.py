@@ -229,6 +229,10 @@ class Queue:
         if self.waiting and self._ready:
             self._share_out()
 
+    def kept(self) -> list[Message]:
+        """Return what is here in memory, delayed messages too."""
+        return [*self.waiting.kept(), *self._broker.agenda.delayed(self)]
+
     def close(self) -> None:
         """Drop everything; nothing can be filed here any more."""
         if self.gone:

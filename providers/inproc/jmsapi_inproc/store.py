@@ -11,7 +11,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from jmsapi.spi import DONE, Envelope, ProviderError
-from jmsapi_inproc.messages import Message, group_of
+from jmsapi_inproc.messages import DELAYED, Message, group_of
+from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store_file import StoreFile, refusal
 from jmsapi_inproc.store_rows import COLUMNS, HEAVY, Row, envelope_of, row_of, weight
 from jmsapi_inproc.store_schedule import Schedule
@@ -19,8 +20,7 @@ from jmsapi_inproc.store_writer import Filing, Writer
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
-    from jmsapi_inproc.queues import Queue
-    from jmsapi_inproc.topics import SubscriptionKey
+    from jmsapi_inproc.topics import SubscriptionKey, Topic
 
 __all__ = ["PAGE", "Place", "Shelf", "Store", "StoredMessage", "arrive"]
 
@@ -32,6 +32,8 @@ MOST_PLACES: Final = 1 << 17
 DELAYED_LEVEL: Final = 15
 PREPARED_PLACE: Final = 0
 """Holds what prepared transactions have sent; no queue has this number."""
+CLOSED_IN_ORDER: Final = 0
+"""A place of this number stands in the file while no broker has it and the last one ended in order."""
 _LAST_ORDER: Final = (1 << ORDER_BITS) - 1
 _SWEEP_MS: Final = 10_000
 _ALL: Final = ", ".join(COLUMNS)
@@ -79,7 +81,7 @@ class Shelf:
         known: Whether the file has it.
     """
 
-    __slots__ = ("_base", "_erasing", "grouped", "known", "place", "store")
+    __slots__ = ("_base", "_erasing", "_grouped_in", "_grouped_known", "_noted_in", "grouped", "known", "place", "store")
 
     def __init__(self, store: Store, place: Place, *, known: bool) -> None:
         self.store = store
@@ -89,6 +91,9 @@ class Shelf:
         """Whether there ever was a message that belongs to a group."""
         self._base = place.number << PLACE_SHIFT
         self._erasing: Filing | None = None
+        self._noted_in: Filing | None = None
+        self._grouped_in: Filing | None = None
+        self._grouped_known = place.grouped
 
     def key(self, level: int, order: int) -> int:
         """Return the number of a message; a higher level comes first."""
@@ -100,16 +105,20 @@ class Shelf:
 
     def note(self, filing: Filing) -> None:
         """Have the file know the place when the filing is written."""
-        if not self.known:
+        if not self.known and self._noted_in is not filing:
+            self._noted_in = filing
             self.store.add_place(filing, self.place)
             filing.then(self._noted)
 
     def add(self, filing: Filing, message: StoredMessage, *, due: int | None = None) -> None:
         """Write a message."""
         self.note(filing)
-        if message.group is not None and not self.grouped:
+        if message.group is not None and not self._grouped_known:
             self.grouped = True
-            filing.sql("UPDATE place SET grouped = 1 WHERE id = ?", self.place.number)
+            if self._grouped_in is not filing:
+                self._grouped_in = filing
+                filing.sql("UPDATE place SET grouped = 1 WHERE id = ?", self.place.number)
+                filing.then(self._grouped)
         filing.insert(row_of(message.envelope, message.key, due, message.count))
 
     def read(self, level: int, after: int, end: int) -> tuple[list[StoredMessage], bool]:
@@ -142,6 +151,14 @@ class Shelf:
         """Return how many messages there are in a range of orders."""
         base = self.key(level, 0)
         return self.store.count(base + after, base + end)
+
+    def move_in(self, filing: Filing, message: Message, queue: Queue) -> None:
+        """Write a message that was only in memory."""
+        delayed = message.state is DELAYED
+        order = message.order or queue.next_order()
+        key = self.delayed_key(order) if delayed else self.key(message.envelope.priority, order)
+        kept = StoredMessage(message.envelope, key, order, message.count)
+        self.add(filing, kept, due=message.envelope.delivery_time if delayed else None)
 
     def erased(self) -> Future[None]:
         """Return what is done when the file has the place no more."""
@@ -179,12 +196,19 @@ class Shelf:
 
     def _noted(self) -> None:
         self.known = True
+        self._noted_in = None
+
+    def _grouped(self) -> None:
+        self._grouped_known = True
+        self._grouped_in = None
 
 
 def arrive(queue: Queue, message: Message) -> None:
     """Put a message that is written into its queue."""
     if not queue.gone:
         queue.waiting.lent(message)
+        if message.order < queue.latest:
+            queue.look_again(message)
         queue.put(message)
 
 
@@ -207,8 +231,9 @@ class Store:
         self._swept = 0
         self._next_place = 1
         self._reader = file.reader
-        # What a broker that crashed had written only for want of room in memory.
-        file.writer.execute("DELETE FROM message WHERE delivery_mode = 1")
+        # Messages that are not PERSISTENT stay when the broker ended in order; else they go, as they must not come twice (4.7-2).
+        if not file.writer.execute(f"DELETE FROM place WHERE id = {CLOSED_IN_ORDER}").rowcount:
+            file.writer.execute("DELETE FROM message WHERE delivery_mode = 1")
         self.places = [_place_of(row) for row in self._all(f"SELECT {', '.join(Place._fields[1:])}, id FROM place")]
         self._taken = {place.number for place in self.places}
 
@@ -290,7 +315,7 @@ class Store:
     def add_place(self, filing: Filing, place: Place) -> None:
         """Write a place."""
         filing.sql(
-            "INSERT OR REPLACE INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             place.number,
             int(place.topic),
             place.name,
@@ -301,6 +326,18 @@ class Store:
             place.selector,
             int(place.grouped),
         )
+
+    def leave_in_order(self, places: Iterable[Queue | Topic]) -> None:
+        """Write what is only in memory, since the broker ends."""
+        filing = Filing(owed=True)
+        for place in places:
+            queues = [place] if isinstance(place, Queue) else [one.queue for one in place.subscriptions]
+            for queue in queues:
+                for message in queue.kept():
+                    if queue.shelf is not None and not isinstance(message, StoredMessage):
+                        queue.shelf.move_in(filing, message, queue)
+        self.add_place(filing, Place(CLOSED_IN_ORDER, False, "", None, None, False, False, None, False))
+        self.writer.submit(filing)
 
     def free(self, place: Place) -> None:
         """Let another place have the number."""

@@ -1,0 +1,72 @@
+"""A stored broker's file, what a crash leaves of it, and contexts on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import jmsapi
+import jmsapi_inproc
+from jmsapi import JMSContext
+
+
+class File:
+    """The file of a stored broker."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def url(self) -> str:
+        return f"inproc://{self.path}"
+
+    def context(self, mode: int = JMSContext.AUTO_ACKNOWLEDGE, client_id: str | None = None, **options: object) -> JMSContext:
+        made = jmsapi.connection_factory(self.url, checked=True, **options).create_context(mode)
+        if client_id is not None:
+            made.client_id = client_id
+        return made
+
+    def crashed(self) -> File:
+        """Return the file as a process that is killed at this moment would leave it."""
+        other = self.path.with_name(f"crashed-{self.path.name}")
+        for end in ("", "-wal"):
+            source = self.path.with_name(self.path.name + end)
+            if source.exists():
+                shutil.copy(source, other.with_name(other.name + end))
+        return File(other)
+
+    def texts(self, queue: str) -> list[str | None]:
+        """Take everything from a queue."""
+        with self.context() as context:
+            return taken(context.create_consumer(context.create_queue(queue)))
+
+
+def taken(consumer: jmsapi.JMSConsumer) -> list[str | None]:
+    found: list[str | None] = []
+    while (message := consumer.receive_no_wait()) is not None:
+        assert isinstance(message, jmsapi.TextMessage)
+        found.append(message.text)
+    return found
+
+
+_MEMORY = Path("/dev/shm")
+"""A file system in memory, where there is one: what a disk takes for each commit is not what these tests are about."""
+
+
+@pytest.fixture
+def file() -> Iterator[File]:
+    with tempfile.TemporaryDirectory(prefix="jmsapi-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None) as folder:
+        path = Path(folder, "broker.db")
+        yield File(path)
+        jmsapi_inproc.discard(path)
+        jmsapi_inproc.discard(path.with_name(f"crashed-{path.name}"))
+
+
+@pytest.fixture
+def take_all() -> Callable[[jmsapi.JMSConsumer], list[str | None]]:
+    return taken
