@@ -146,6 +146,12 @@ def register_object(name: str, found: ConnectionFactory | Destination | None) ->
             _objects[name] = found
 
 
+def bound_object(name: str) -> object:
+    """Return what ``register_object`` has bound to a name, or None."""
+    with _objects_lock:
+        return _objects.get(name)
+
+
 def register_provider(entry: ProviderEntry) -> None:
     """Make a provider known by its schemes, in this process; it comes before an installed one.
 
