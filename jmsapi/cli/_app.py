@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import jmsapi
-from jmsapi.cli import _broker, _demo, _looking, _messages, _pipeline, _providers, _selector
+from jmsapi.cli import _broker, _demo, _looking, _messages, _pipeline, _providers, _run, _selector
 from jmsapi.cli._shown import printable
 
 __all__ = ["app", "run"]
@@ -31,6 +31,7 @@ app.command("broker")(_broker.broker)
 app.command("ping")(_messages.ping)
 app.command("providers")(_providers.providers)
 app.command("capabilities")(_providers.capabilities)
+app.command("run")(_run.run)
 app.add_typer(_selector.app, name="selector")
 app.add_typer(_pipeline.app, name="pipeline")
 

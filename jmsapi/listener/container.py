@@ -202,6 +202,10 @@ class ListenerContainer:
         """Wait until it has ended; return whether it has, and no callback was left running."""
         return self._done.wait(timeout) and self._orderly
 
+    def ended(self, timeout: float | None) -> bool:
+        """Wait until it has ended, in whatever way."""
+        return self._done.wait(timeout)
+
     def runs_here(self) -> bool:
         """Whether the calling thread is one of its workers."""
         current = threading.current_thread()

@@ -136,6 +136,17 @@ class Deployment:
         ended = [one.wait(max(0.0, deadline - time.monotonic())) for one in self._containers]
         return all(ended)
 
+    def wait(self, timeout_ms: float | None = None) -> bool:
+        """Wait until all endpoints have ended: they were stopped, or have given up.
+
+        Args:
+            timeout_ms: Longest wait, in milliseconds; None for ever.
+        Returns:
+            Whether they have.
+        """
+        end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+        return all(one.ended(None if end is None else max(0.0, end - time.monotonic())) for one in self._containers)
+
     def close(self) -> None:
         """Stop; see ``stop``."""
         self.stop()
