@@ -7,6 +7,8 @@ import os
 import secrets
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote
 
 import jmsapi
 from jmsapi import ConnectionFactory
@@ -14,7 +16,7 @@ from jmsapi.spi import Capabilities
 from jmsapi_conformance.brokers import Broker
 from jmsapi_conformance.native import WIRES
 
-__all__ = ["Backend", "Restart", "restart_of"]
+__all__ = ["Backend", "Restart", "restart_of", "stored_file"]
 
 Restart = Callable[[bool], None]
 """Ends the broker and starts it again on its data; True: as by kill -9. Returns when it takes connections again."""
@@ -27,6 +29,22 @@ def restart_of(broker: Broker) -> Restart:
         if kill:
             broker.kill()
         broker.restart()
+
+    return restart
+
+
+def stored_file(url: str) -> Path | None:
+    """Return the file of a stored in-process broker, or None: the URL is of something else."""
+    scheme, _, rest = url.partition("?")[0].partition("://")
+    return Path(unquote(rest)) if scheme == "inproc" and "/" in rest else None
+
+
+def _reopening(file: Path) -> Restart:
+    def restart(_kill: bool) -> None:
+        # What is on the disk is what a process that is killed leaves there; nothing else of the broker is kept.
+        import jmsapi_inproc
+
+        jmsapi_inproc.discard(file)
 
     return restart
 
@@ -46,6 +64,9 @@ class Backend:
     ) -> None:
         self._url = url
         self._title = title
+        file = stored_file(url)
+        if restart is None and file is not None:
+            restart = _reopening(file)
         self.restart = restart
         beyond = set(environment)
         if restart is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import pytest
 
 import jmsapi
-from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.backend import Backend, stored_file
 from jmsapi_conformance.certificate import LEVEL, Certificate, TestResult, result_from
 from jmsapi_conformance.plugin import SUITE, Certify
 from jmsapi_conformance.verdicts import Verdict
@@ -148,6 +148,8 @@ def run(
     level: str = LEVEL,
     broker: Path | None = None,
     title: str = "",
+    backend: Backend | None = None,
+    plugins: Iterable[str] = (),
     on_result: OnResult = lambda _result, _count: None,
 ) -> Certificate:
     """Run the suite, or a part of it, against a URL.
@@ -160,6 +162,8 @@ def run(
         level: What is certified; tests that are new in it only report.
         broker: Where the launcher noted the broker (``root / kind``), if tests may restart it: they come last, one by one.
         title: What the column is called in a report; made of provider and broker when empty.
+        backend: What stands behind the URL, where that is no provider; tests get it from a fixture of one of the plug-ins.
+        plugins: Modules of pytest plug-ins that come behind the suite's own, and win over its fixtures.
         on_result: Told of each result.
     Returns:
         What was found.
@@ -167,15 +171,16 @@ def run(
         JMSException: The backend cannot be reached, or the URL is wrong.
         SuiteError: The suite could not be run, or a test was left without a result.
     """
-    capabilities = Backend(url).capabilities
+    capabilities = (backend or Backend(url)).capabilities
     certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "", level=level, title=title)
-    spread = ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"] if workers > 1 else []
+    alone = workers == 1 or stored_file(url) is not None  # a store belongs to one process
+    spread = [] if alone else ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"]
     phases: list[tuple[str, list[str]]] = [("with", spread)] if broker is None else [("without", spread), ("only", [])]
     modules = Certify(url, only=patterns).modules() if (patterns := tuple(only)) else ()
     begun = time.monotonic()
     for restarts, how in phases:
         listener = _Listener(on_result, level, before=len(certificate.tests))
-        asked = [f"--jms-url={url}", f"--jms-restarts={restarts}"]
+        asked = [f"--jms-url={url}", f"--jms-restarts={restarts}", *(f"-p{one}" for one in plugins)]
         _pytest([*asked, *([f"--jms-broker={broker}"] if broker else []), *how], listener, keyword, modules)
         certificate.tests += listener.in_order()
         if left := listener.unjudged():
