@@ -13,7 +13,7 @@ import pytest
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.testing import Direction, End, FaultProxy
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Bench:
@@ -196,7 +196,7 @@ def test_a_slow_link_takes_its_time(bench: Bench) -> None:
     bench.proxy.slow(None)
     client.sendall(bytes(1_000_000))
     assert len(read(broker, 1_000_000)) == 1_000_000
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_delay_keeps_what_comes_for_a_while_and_keeps_its_order(bench: Bench) -> None:
@@ -206,7 +206,7 @@ def test_a_delay_keeps_what_comes_for_a_while_and_keeps_its_order(bench: Bench) 
     broker.sendall(b"one ")
     broker.sendall(b"two")
     assert read(client, 7) == b"one two"
-    assert 0.28 < time.monotonic() - began < 5
+    assert 0.28 < time.monotonic() - began < 20
     client.sendall(b"at once")
     assert read(broker, 7) == b"at once"
 

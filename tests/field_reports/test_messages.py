@@ -17,7 +17,7 @@ from jmsapi import BytesMessage, MapMessage, Message, ObjectMessage, Session, St
 from jmsapi_conformance.brokers import Broker
 
 Backend = Any
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 
 
 def received(consumer: jmsapi.MessageConsumer) -> Message:

@@ -18,7 +18,7 @@ from jmsapi.pool import SessionPool
 from jmsapi_conformance.brokers import Broker
 
 Backend = Any
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 DELAY_MS = 700
 
 

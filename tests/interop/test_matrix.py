@@ -24,7 +24,7 @@ from jmsapi_conformance.brokers import INFO, Broker, BrokerKind
 Told = dict[str, Any]
 Pair = list[str]
 KEPT = "+"
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 DELAY_MS = 500
 FULL: dict[BrokerKind, list[str]] = {
     "artemis": ["amqp", "stomp", "qpid-jms"],

@@ -12,7 +12,7 @@ import pytest
 
 from jmsapi_conformance.brokers import Broker
 
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 
 
 def text(body: str, tag: str) -> dict[str, Any]:

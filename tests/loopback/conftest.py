@@ -13,7 +13,7 @@ from jmsapi.testing import LoopbackServer
 
 from ..peers.stomp_peer import PeerConnection, PeerGone
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 Raw = Callable[..., PeerConnection]
 
 

@@ -23,7 +23,7 @@ from jmsapi.values import Byte, Char, Float, Long, Short
 
 from .conftest import texts, until
 
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 PROPERTIES: dict[str, Any] = {
     "flag": True,
     "count": 7,

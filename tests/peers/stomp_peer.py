@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 _UNESCAPE = {"\\n": "\n", "\\r": "\r", "\\c": ":", "\\\\": "\\"}
-_WAIT_S = 10.0
+_WAIT_S = 30.0
 
 
 class PeerGone(Exception):

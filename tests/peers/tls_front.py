@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 _READ = 65536
-_WAIT_S = 10.0
+_WAIT_S = 30.0
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 

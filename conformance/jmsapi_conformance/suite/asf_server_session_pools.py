@@ -114,7 +114,7 @@ def test_start_returns_at_once_and_the_session_runs_in_another_thread(served: An
     one = served(fake)
     begun = time.monotonic()
     one.start()
-    assert time.monotonic() - begun < 0.1
+    assert time.monotonic() - begun < PATIENCE_MS / 2000
     eventually(lambda: fake.runs, "the session is run")
     going.set()
     assert fake.runs[0] != threading.get_ident()
@@ -315,8 +315,8 @@ def test_a_closed_pool_says_so_to_who_waits_and_to_who_comes(pool_of: Any) -> No
     begun = time.monotonic()
     pool.close()
     with pytest.raises(JMSException, match="shut down"):
-        finish(waiting, 1000)
-    assert time.monotonic() - begun < 1
+        finish(waiting, PATIENCE_MS / 2)
+    assert time.monotonic() - begun < PATIENCE_MS / 2000
     with pytest.raises(JMSException, match="shut down"):
         pool.get_server_session()
 

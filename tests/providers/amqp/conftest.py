@@ -39,7 +39,7 @@ from jmsapi_amqp import entry
 from jmsapi_amqp.options import AmqpOptions
 from jmsapi_conformance.brokers import Broker
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 _tokens = itertools.count(1)
 
 

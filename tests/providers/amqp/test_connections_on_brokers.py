@@ -68,7 +68,7 @@ def test_a_peer_that_says_nothing_is_given_up_in_time(dial: Dial) -> None:
         begun = time.monotonic()
         error = refused(lambda: dial(f"amqp://127.0.0.1:{server.getsockname()[1]}", connect_timeout_ms=400))
         assert error.kind is ErrorKind.TIMEOUT
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 8
 
 
 def test_a_peer_that_speaks_no_amqp_is_a_protocol_fault_and_no_hang(dial: Dial) -> None:
@@ -101,7 +101,7 @@ def test_a_refused_consumer_costs_nobody_else_anything(each_broker: Broker, dial
         else ConsumerSpec(queue, selector="n >> 1")
     )
     with pytest.raises(ProviderError):
-        line.provider.open_consumer(line.session(), bad).result(10)
+        line.provider.open_consumer(line.session(), bad).result(30)
     line.send(queue)
     line.receive(consumer)
     assert line.events.closed == []
@@ -111,7 +111,7 @@ def test_a_refused_consumer_costs_nobody_else_anything(each_broker: Broker, dial
 def test_a_queue_that_rabbitmq_deletes_ends_its_consumer_alone(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
     line, other = dial(rabbitmq), dial(rabbitmq)
     gone, stays = line.consumer(queue), line.consumer(Address(queue.kind, queue.name + ".stays"))
-    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(10)
+    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(30)
     line.events.wait(lambda: bool(line.events.closed), "closed consumer")
     [(handle, cause)] = line.events.closed
     assert handle is gone
@@ -124,8 +124,8 @@ def test_what_is_sent_after_the_broker_ended_a_producer_fails_for_the_reason_of_
     rabbitmq: Broker, dial: Dial, queue: Address
 ) -> None:
     line, other = dial(rabbitmq), dial(rabbitmq)
-    producer = line.provider.open_producer(line.session(), queue).result(10)
-    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(10)
+    producer = line.provider.open_producer(line.session(), queue).result(30)
+    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(30)
     # The broker ends a producer when it next sends to a queue that is gone, or before.
     kinds: list[ErrorKind] = []
     for number in range(3):
@@ -135,7 +135,7 @@ def test_what_is_sent_after_the_broker_ended_a_producer_fails_for_the_reason_of_
         assert isinstance(error, ProviderError)
         kinds.append(error.kind)
     assert kinds == [ErrorKind.DESTINATION] * 3
-    line.provider.release(producer).result(10)
+    line.provider.release(producer).result(30)
     line.provider.send(producer, PlainEnvelope(MessageKind.TEXT, queue, "late"), None, "last")
     error = line.events.answer("last")
     assert isinstance(error, ProviderError)
@@ -145,12 +145,12 @@ def test_what_is_sent_after_the_broker_ended_a_producer_fails_for_the_reason_of_
 def test_more_sessions_than_rabbitmq_allows_share_what_there_is(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
     line = dial(rabbitmq)
     for _ in range(2):
-        sessions = [line.provider.open_session(transacted=False).result(10) for _ in range(80)]
-        consumers = [line.provider.open_consumer(session, ConsumerSpec(queue)).result(10) for session in sessions]
+        sessions = [line.provider.open_session(transacted=False).result(30) for _ in range(80)]
+        consumers = [line.provider.open_consumer(session, ConsumerSpec(queue)).result(30) for session in sessions]
         line.send(queue)
         line.receive(consumers[-1])
         for session in sessions:
-            line.provider.release(session).result(10)
+            line.provider.release(session).result(30)
 
 
 # ---------------------------------------------------------------- losing the link
@@ -174,9 +174,9 @@ def test_a_cut_link_is_told_once_and_nobody_waits_for_ever(
     assert isinstance(answer, ProviderError)
     assert answer.kind in (ErrorKind.IN_DOUBT, ErrorKind.CONNECTION)
     with pytest.raises(ProviderError):
-        waiting.result(10)
+        waiting.result(30)
     with pytest.raises(ProviderError):
-        line.provider.open_session(transacted=False).result(10)
+        line.provider.open_session(transacted=False).result(30)
     late = line.events.answer(line.post(queue, "too late"))
     assert isinstance(late, ProviderError)
     line.provider.credit(consumer, 1)
@@ -212,7 +212,7 @@ def test_close_writes_out_what_was_sent_and_ends_in_time_on_a_dead_link(
     between.stall()
     begun = time.monotonic()
     stuck.close()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 8
 
 
 # ---------------------------------------------------------------- TLS
@@ -323,14 +323,14 @@ def test_a_consumer_and_its_session_released_at_once_take_nothing_from_sessions_
     """RabbitMQ gives a consumer a session of its own, which is used again: by one at a time."""
     line = dial(rabbitmq)
     for _ in range(5):
-        session = line.provider.open_session(transacted=False).result(10)
-        consumer = line.provider.open_consumer(session, ConsumerSpec(queue)).result(10)
+        session = line.provider.open_session(transacted=False).result(30)
+        consumer = line.provider.open_consumer(session, ConsumerSpec(queue)).result(30)
         released = [line.provider.release(handle) for handle in (consumer, session)]
         for future in released:
-            future.result(10)
-    opened = [line.provider.open_session(transacted=False).result(10) for _ in range(4)]
-    consumers = [line.provider.open_consumer(session, ConsumerSpec(queue)).result(10) for session in opened]
+            future.result(30)
+    opened = [line.provider.open_session(transacted=False).result(30) for _ in range(4)]
+    consumers = [line.provider.open_consumer(session, ConsumerSpec(queue)).result(30) for session in opened]
     for session in opened[:-1]:
-        line.provider.release(session).result(10)
+        line.provider.release(session).result(30)
     line.send(queue, "to the last one")
     assert [delivery.envelope.body for delivery in line.receive(consumers[-1])] == ["to the last one"]

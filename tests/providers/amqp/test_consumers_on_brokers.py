@@ -17,7 +17,7 @@ Dial = Callable[..., Any]
 
 def refusal(line: Any, address: Address, **spec: Any) -> ErrorKind:
     with pytest.raises(ProviderError) as refused:
-        line.provider.open_consumer(line.session(), ConsumerSpec(address, **spec)).result(10)
+        line.provider.open_consumer(line.session(), ConsumerSpec(address, **spec)).result(30)
     assert not refused.value.fatal
     kind: ErrorKind = refused.value.kind
     return kind
@@ -55,10 +55,10 @@ def test_a_browser_shows_everything_and_takes_nothing(jms_broker: Broker, dial: 
     for number in range(150):
         line.send(queue, str(number), properties={"n": number}, delivery_mode=1)
     browser = line.consumer(queue, browse=True, selector="n >= 20")
-    line.provider.credit(browser, 1000).result(10)
-    line.provider.drain(browser).result(10)
+    line.provider.credit(browser, 1000).result(30)
+    line.provider.drain(browser).result(30)
     assert [delivery.envelope.body for delivery in line.events.waiting(browser)] == [str(n) for n in range(20, 150)]
-    line.provider.release(browser).result(10)
+    line.provider.release(browser).result(30)
     assert len(line.receive(line.consumer(queue), 150)) == 150
 
 
@@ -79,19 +79,19 @@ def test_a_queue_and_a_topic_of_one_name_are_two(each_broker: Broker, dial: Dial
 def test_a_durable_subscription_keeps_what_comes_while_nobody_listens(each_broker: Broker, dial: Dial, topic: Address) -> None:
     line = dial(each_broker, client_id=f"c.{topic.name}")
     spec = {"subscription": "s", "durable": True}
-    line.provider.release(line.consumer(topic, **spec)).result(10)
+    line.provider.release(line.consumer(topic, **spec)).result(30)
     line.send(topic, "kept")
     line.close()
     line = dial(each_broker, client_id=f"c.{topic.name}")
     consumer = line.consumer(topic, **spec)
     assert line.receive(consumer)[0].envelope.body == "kept"
     with pytest.raises(ProviderError) as refused:
-        line.provider.remove(line.session(), "s").result(10)
+        line.provider.remove(line.session(), "s").result(30)
     assert refused.value.kind is ErrorKind.IN_USE
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "s").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "s").result(30)
     with pytest.raises(ProviderError) as refused:
-        line.provider.remove(line.session(), "s").result(10)
+        line.provider.remove(line.session(), "s").result(30)
     assert refused.value.kind is ErrorKind.SUBSCRIPTION
 
 
@@ -100,23 +100,23 @@ def test_an_unshared_durable_subscription_has_one_consumer_at_a_time(each_broker
     spec = {"subscription": "s", "durable": True}
     consumer = line.consumer(topic, **spec)
     assert refusal(line, topic, **spec) is ErrorKind.IN_USE
-    line.provider.release(consumer).result(10)
-    line.provider.release(line.consumer(topic, **spec)).result(10)
-    line.provider.remove(line.session(), "s").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.release(line.consumer(topic, **spec)).result(30)
+    line.provider.remove(line.session(), "s").result(30)
 
 
 @pytest.mark.parametrize("change", ["selector", "topic"])
 def test_a_durable_subscription_with_other_terms_begins_anew(jms_broker: Broker, dial: Dial, topic: Address, change: str) -> None:
     line = dial(jms_broker, client_id=f"c.{topic.name}")
-    line.provider.release(line.consumer(topic, subscription="s", durable=True)).result(10)
+    line.provider.release(line.consumer(topic, subscription="s", durable=True)).result(30)
     line.send(topic, "old", properties={"n": 1})
     other = topic if change == "selector" else Address(DestinationKind.TOPIC, topic.name + ".other")
     consumer = line.consumer(other, subscription="s", durable=True, selector="n = 1" if change == "selector" else None)
     assert line.nothing_more(consumer)
     line.send(other, "new", properties={"n": 1})
     assert line.receive(consumer)[0].envelope.body == "new"
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "s").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "s").result(30)
 
 
 def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(
@@ -124,15 +124,15 @@ def test_a_changed_selector_begins_anew_also_where_the_client_evaluates_it(
 ) -> None:
     line = dial(each_broker, client_id=f"c.{topic.name}")
     spec = {"subscription": "s", "durable": True}
-    line.provider.release(line.consumer(topic, terms="n = '1'", **spec)).result(10)
+    line.provider.release(line.consumer(topic, terms="n = '1'", **spec)).result(30)
     line.send(topic, "kept")
     consumer = line.consumer(topic, terms="n = '1'", **spec)
     assert line.receive(consumer, accept=False)[0].envelope.body == "kept"
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     consumer = line.consumer(topic, terms="n = 2", **spec)
     assert line.nothing_more(consumer)
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "s").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "s").result(30)
 
 
 ENDS_IT = """
@@ -148,7 +148,7 @@ def test_a_name_that_another_process_has_freed_may_be_of_the_other_kind(
 ) -> None:
     client_id = f"c.{topic.name}"
     line = dial(artemis, client_id=client_id)
-    line.provider.release(line.consumer(topic, subscription="s", durable=True, shared=shared)).result(10)
+    line.provider.release(line.consumer(topic, subscription="s", durable=True, shared=shared)).result(30)
     with pytest.raises(ProviderError) as refused:
         line.consumer(topic, subscription="s", durable=True, shared=not shared)
     assert refused.value.kind is ErrorKind.MISMATCH
@@ -158,8 +158,8 @@ def test_a_name_that_another_process_has_freed_may_be_of_the_other_kind(
     consumer = line.consumer(topic, subscription="s", durable=True, shared=not shared)
     line.send(topic, "here")
     assert line.receive(consumer)[0].envelope.body == "here"
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "s").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "s").result(30)
 
 
 # ---------------------------------------------------------------- shared
@@ -182,20 +182,20 @@ def test_a_shared_subscription_spreads_messages_over_its_consumers(
     other = line if with_id else dial(sharing_broker)
     spec = {"subscription": f"s.{topic.name}", "durable": durable, "shared": True}
     mine, theirs = line.consumer(topic, **spec), other.consumer(topic, **spec)
-    line.provider.credit(mine, 4).result(10)
-    other.provider.credit(theirs, 4).result(10)
+    line.provider.credit(mine, 4).result(30)
+    other.provider.credit(theirs, 4).result(30)
     for number in range(4):
         line.send(topic, str(number))
     # In turn, so each has its half; a subscription that gave every message to both would leave four.
     taken = [*line.events.take(mine, 2), *other.events.take(theirs, 2)]
     assert sorted(str(delivery.envelope.body) for delivery in taken) == ["0", "1", "2", "3"]
     assert line.events.waiting(mine) == other.events.waiting(theirs) == []
-    line.provider.release(mine).result(10)
-    other.provider.release(theirs).result(10)
+    line.provider.release(mine).result(30)
+    other.provider.release(theirs).result(30)
     if durable:
-        line.provider.remove(line.session(), spec["subscription"]).result(10)
+        line.provider.remove(line.session(), spec["subscription"]).result(30)
         with pytest.raises(ProviderError) as refused:
-            line.provider.remove(line.session(), spec["subscription"]).result(10)
+            line.provider.remove(line.session(), spec["subscription"]).result(30)
         assert refused.value.kind is ErrorKind.SUBSCRIPTION
 
 
@@ -220,9 +220,9 @@ def test_another_connection_with_other_terms_is_refused_and_lives(
     assert refusal(other, Address(DestinationKind.TOPIC, topic.name + ".other"), **spec) is ErrorKind.MISMATCH
     other.send(topic)
     line.receive(consumer)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     if durable:
-        line.provider.remove(line.session(), spec["subscription"]).result(10)
+        line.provider.remove(line.session(), spec["subscription"]).result(30)
 
 
 def test_the_name_of_a_shared_subscription_that_has_ended_is_free_at_once(
@@ -235,7 +235,7 @@ def test_the_name_of_a_shared_subscription_that_has_ended_is_free_at_once(
         consumer = line.consumer(address, **spec)
         line.send(address, str(number))
         assert [delivery.envelope.body for delivery in line.receive(consumer)] == [str(number)]
-        line.provider.release(consumer).result(10)
+        line.provider.release(consumer).result(30)
 
 
 # ---------------------------------------------------------------- temporary
@@ -246,7 +246,7 @@ def test_a_temporary_destination_serves_its_connection_and_is_closed_to_others(
     each_broker: Broker, dial: Dial, is_topic: bool
 ) -> None:
     line, other = dial(each_broker), dial(each_broker)
-    address = line.provider.create_temporary(line.session(), topic=is_topic).result(10)
+    address = line.provider.create_temporary(line.session(), topic=is_topic).result(30)
     assert address.kind.is_temporary
     assert address.kind.is_topic is is_topic
     consumer = line.consumer(address)
@@ -255,24 +255,24 @@ def test_a_temporary_destination_serves_its_connection_and_is_closed_to_others(
     assert (delivery.envelope.body, delivery.envelope.destination, delivery.envelope.reply_to) == ("answer", address, address)
     assert refusal(other, address) is ErrorKind.DESTINATION
     with pytest.raises(ProviderError) as refused:
-        line.provider.remove(line.session(), address).result(10)
+        line.provider.remove(line.session(), address).result(30)
     assert refused.value.kind is ErrorKind.IN_USE
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), address).result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), address).result(30)
     assert refusal(line, address) is ErrorKind.DESTINATION
 
 
 def test_the_plain_name_of_anothers_temporary_queue_opens_nothing(each_broker: Broker, dial: Dial) -> None:
     line, other = dial(each_broker), dial(each_broker)
-    address = line.provider.create_temporary(line.session(), topic=False).result(10)
+    address = line.provider.create_temporary(line.session(), topic=False).result(30)
     assert refusal(other, Address(DestinationKind.QUEUE, address.name)) in (ErrorKind.DESTINATION, ErrorKind.IN_USE)
     line.send(address)
 
 
 def test_a_temporary_destination_outlives_the_session_that_made_it(each_broker: Broker, dial: Dial) -> None:
     line = dial(each_broker)
-    maker = line.provider.open_session(transacted=False).result(10)
-    address = line.provider.create_temporary(maker, topic=False).result(10)
-    line.provider.release(maker).result(10)
+    maker = line.provider.open_session(transacted=False).result(30)
+    address = line.provider.create_temporary(maker, topic=False).result(30)
+    line.provider.release(maker).result(30)
     line.send(address, "here")
     assert line.receive(line.consumer(address))[0].envelope.body == "here"

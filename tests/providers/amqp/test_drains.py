@@ -16,9 +16,9 @@ def test_credit_given_during_a_drain_is_drained_as_well(each_broker: Broker, dia
     line.receive(consumer, credit=False)
     for _ in range(10):
         drained = line.provider.drain(consumer)
-        line.provider.credit(consumer, 1).result(10)
-        drained.result(10)
-        line.provider.credit(consumer, 2).result(10)
+        line.provider.credit(consumer, 1).result(30)
+        drained.result(30)
+        line.provider.credit(consumer, 2).result(30)
     line.send(queue, "later")
     [delivery] = line.receive(consumer, credit=False)
     assert delivery.envelope.body == "later"
@@ -32,6 +32,6 @@ def test_drains_one_right_behind_the_other_are_all_answered(
     consumer = line.consumer(queue)
     for _ in range(300):
         line.provider.credit(consumer, 2)
-        line.provider.drain(consumer).result(10)
+        line.provider.drain(consumer).result(30)
     line.send(queue, "later")
     line.receive(consumer)

@@ -85,7 +85,7 @@ def test_b04_close_right_after_a_send_returns_and_loses_nothing(each_broker: Bro
             producer.delivery_mode = DeliveryMode.NON_PERSISTENT if number % 2 else DeliveryMode.PERSISTENT
             producer.send(session.create_text_message(str(number)))
             begun = time.monotonic()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
     with connect(each_broker) as connection, connection.create_session() as session:
         consumer = session.create_consumer(session.create_queue(queue.name))
         assert [consumer.receive(5000) is not None for _ in range(20)] == [True] * 20

@@ -204,7 +204,7 @@ def test_a_durable_subscription_made_by_us_is_used_by_java_and_the_reverse(
     spec = {"subscription": "s", "durable": True}
     sender = dial(java_broker)
     line = dial(java_broker, client_id=client_id)
-    line.provider.release(line.consumer(topic, **spec)).result(10)
+    line.provider.release(line.consumer(topic, **spec)).result(30)
     line.close()
     sender.send(topic, "for Java")
     peer = Peer(classes, java_broker, client_id)
@@ -215,7 +215,7 @@ def test_a_durable_subscription_made_by_us_is_used_by_java_and_the_reverse(
     line = dial(java_broker, client_id=client_id)
     consumer = line.consumer(topic, **spec)
     assert line.receive(consumer)[0].envelope.body == "for us"
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     line.close()
     peer = Peer(classes, java_broker, client_id)
     assert peer.ask("unsubscribe", "s") == ["done"]

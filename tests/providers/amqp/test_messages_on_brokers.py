@@ -121,14 +121,14 @@ def test_without_credit_nothing_comes_and_a_drain_says_what_there_is(each_broker
     consumer = line.consumer(queue)
     line.send(queue, "1")
     line.send(queue, "2")
-    line.provider.drain(consumer).result(10)
+    line.provider.drain(consumer).result(30)
     assert line.events.waiting(consumer) == []
-    line.provider.credit(consumer, 1).result(10)
-    line.provider.drain(consumer).result(10)
+    line.provider.credit(consumer, 1).result(30)
+    line.provider.drain(consumer).result(30)
     [first] = line.events.take(consumer, 1)
     assert first.envelope.body == "1"
-    line.provider.credit(consumer, 5).result(10)
-    line.provider.drain(consumer).result(10)
+    line.provider.credit(consumer, 5).result(30)
+    line.provider.drain(consumer).result(30)
     [second] = line.events.take(consumer, 1)
     line.accept([first, second])
     assert line.nothing_more(consumer)
@@ -141,7 +141,7 @@ def test_what_is_released_with_its_consumer_comes_again_uncounted(each_broker: B
     line.send(queue, "2")
     one, two = line.receive(consumer, 2, accept=False)
     line.accept([one, two], outcome=Outcome.RELEASED)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     again = line.receive(line.consumer(queue), 2)
     assert [delivery.envelope.body for delivery in again] == ["1", "2"]
     if line.capabilities.broker != "rabbitmq":  # which marks it, for it knows no better
@@ -153,7 +153,7 @@ def test_what_failed_comes_again_with_a_count(each_broker: Broker, dial: Dial, q
     consumer = line.consumer(queue)
     line.send(queue)
     line.accept(line.receive(consumer, accept=False), outcome=Outcome.FAILED)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     [again] = line.receive(line.consumer(queue))
     assert again.delivery_count == 2
 
@@ -169,7 +169,7 @@ def test_what_is_rejected_does_not_come_again(each_broker: Broker, dial: Dial, q
 def test_ten_mebibytes_arrive_whole_while_small_messages_pass(each_broker: Broker, dial: Dial, queue: Address) -> None:
     line = dial(each_broker)
     other = Address(DestinationKind.QUEUE, queue.name + ".other")
-    small = line.provider.open_producer(line.session(), other).result(10)
+    small = line.provider.open_producer(line.session(), other).result(30)
     consumer = line.consumer(queue)
     large = line.post(queue, bytes(10 * MIB))
     line._producer = small

@@ -139,5 +139,5 @@ def test_a_connection_that_is_closed_in_order_gives_its_client_id_back(artemis: 
     key = (parts.hostname, parts.port, "given-back")
     line = dial(artemis.url("amqp"), user=artemis.user, password=artemis.password, client_id="given-back")
     assert not GIVEN_BACK.lately(key)
-    line.provider.close().result(10)
+    line.provider.close().result(30)
     assert GIVEN_BACK.lately(key)

@@ -21,7 +21,7 @@ def broker(request: pytest.FixtureRequest) -> Broker:
 
 
 def consumer_of(line: Any, queue: Address) -> Any:
-    return line.provider.open_consumer(line.session(transacted=True), ConsumerSpec(queue)).result(10)
+    return line.provider.open_consumer(line.session(transacted=True), ConsumerSpec(queue)).result(30)
 
 
 def test_what_is_sent_in_a_transaction_is_seen_after_its_commit(broker: Broker, dial: Dial, queue: Address) -> None:
@@ -84,12 +84,12 @@ def test_transactions_of_two_sessions_do_not_touch_each_other(broker: Broker, di
 
 def test_a_transaction_whose_session_is_closed_is_rolled_back(broker: Broker, dial: Dial, queue: Address) -> None:
     line = dial(broker)
-    session = line.provider.open_session(transacted=True).result(10)
-    tx = line.provider.begin(session).result(10)
+    session = line.provider.open_session(transacted=True).result(30)
+    tx = line.provider.begin(session).result(30)
     line.send(queue, "never", tx)
-    line.provider.release(session).result(10)
+    line.provider.release(session).result(30)
     with pytest.raises(ProviderError) as ended:
-        line.provider.end(tx, commit=True).result(10)
+        line.provider.end(tx, commit=True).result(30)
     assert ended.value.kind is ErrorKind.ROLLED_BACK
     assert line.nothing_more(line.consumer(queue))
 
@@ -107,7 +107,7 @@ def test_a_commit_whose_answer_is_lost_is_in_doubt(
     until(lambda: any(getattr(link, "unanswered", None) for link in list(links.values())))  # the commit is on its way
     between.cut()
     with pytest.raises(ProviderError) as doubt:
-        answer.result(10)
+        answer.result(30)
     assert doubt.value.kind is ErrorKind.IN_DOUBT
 
 
@@ -128,7 +128,7 @@ def test_rabbitmq_has_none_and_says_so(rabbitmq: Broker, dial: Dial) -> None:
     line = dial(rabbitmq)
     assert not line.capabilities.transactions
     assert line.capabilities.transactions.emulate == "tx"
-    session = line.wire.open_session(transacted=True).result(10)
+    session = line.wire.open_session(transacted=True).result(30)
     with pytest.raises(ProviderError) as refused:
-        line.wire.begin(session).result(10)
+        line.wire.begin(session).result(30)
     assert refused.value.kind is ErrorKind.UNSUPPORTED

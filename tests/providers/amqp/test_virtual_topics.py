@@ -48,7 +48,7 @@ def test_members_on_two_connections_share_and_nobody_else_misses_anything(
 
 def test_it_keeps_what_comes_while_nobody_listens(classic: Broker, dial: Dial, topic: Address) -> None:
     line = dial(classic, **VIRTUAL)
-    line.provider.release(line.consumer(topic, **SHARED)).result(10)
+    line.provider.release(line.consumer(topic, **SHARED)).result(30)
     line.send(topic, "kept")
     assert line.receive(line.consumer(topic, **SHARED))[0].envelope.body == "kept"
 
@@ -61,7 +61,7 @@ def test_what_a_members_selector_does_not_want_leaves_the_queue(classic: Broker,
     line.send(topic, "last", properties={"n": 2})
     wanted = [str(number) for number in range(300) if number % 4 and number % 3 == 2]
     assert bodies(line.receive(member, len(wanted) + 1)) == sorted([*wanted, "last"])
-    line.provider.release(member).result(10)
+    line.provider.release(member).result(30)
     # Over the queue's own name: nothing of it is left.
     rest = line.consumer(Address(DestinationKind.QUEUE, f"Consumer.-s.VirtualTopic.{topic.name}"))
     assert line.nothing_more(rest)
@@ -74,7 +74,7 @@ def test_members_must_agree_and_the_name_is_of_one_kind(classic: Broker, dial: D
         with pytest.raises(ProviderError) as refused:
             line.consumer(topic, **spec)
         assert refused.value.kind is ErrorKind.MISMATCH
-    line.provider.release(member).result(10)
+    line.provider.release(member).result(30)
     with pytest.raises(ProviderError, match="shared durable") as refused:
         line.consumer(topic, subscription="s", durable=True)
     assert refused.value.kind is ErrorKind.MISMATCH
@@ -84,11 +84,11 @@ def test_its_end_is_refused_with_the_reason(classic: Broker, dial: Dial, topic: 
     line = dial(classic, **VIRTUAL)
     member = line.consumer(topic, **SHARED)
     with pytest.raises(ProviderError) as refused:
-        line.provider.remove(line.session(), "s").result(10)
+        line.provider.remove(line.session(), "s").result(30)
     assert refused.value.kind is ErrorKind.IN_USE
-    line.provider.release(member).result(10)
+    line.provider.release(member).result(30)
     with pytest.raises(ProviderError, match="cannot delete") as refused:
-        line.provider.remove(line.session(), "s").result(10)
+        line.provider.remove(line.session(), "s").result(30)
     assert refused.value.kind is ErrorKind.UNSUPPORTED
 
 

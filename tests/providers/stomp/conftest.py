@@ -36,7 +36,7 @@ from jmsapi_conformance.brokers import Broker
 from jmsapi_stomp import entry
 from jmsapi_stomp.options import StompOptions
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 _tokens = itertools.count(1)
 
 

@@ -51,7 +51,7 @@ def test_a_confirmed_message_outlives_the_broker(dial: Dial, own_broker: Callabl
     broker.kill()
     line.events.wait(lambda: len(line.events.lost) == 1, "loss")
     with pytest.raises(ProviderError):
-        line.provider.drain(waiting).result(10)
+        line.provider.drain(waiting).result(30)
     line.close()
     broker.restart()
     again = dial(broker)

@@ -34,8 +34,8 @@ def test_drain_brings_what_is_on_its_way_and_then_takes_the_credit_back(dial: Di
     for n in range(3):
         line.send(queue, str(n))
     consumer = line.consumer(queue, prefetch=10)
-    line.provider.credit(consumer, 10).result(10)
-    line.provider.drain(consumer).result(10)
+    line.provider.credit(consumer, 10).result(30)
+    line.provider.drain(consumer).result(30)
     line.accept(line.events.take(consumer, 3))
     line.send(queue, "after")
     time.sleep(0.1)  # nobody can tell that nothing comes without waiting a little
@@ -46,10 +46,10 @@ def test_drain_brings_what_is_on_its_way_and_then_takes_the_credit_back(dial: Di
 def test_drain_on_an_empty_queue_takes_no_longer_than_the_grace(dial: Dial, each_broker: Broker, queue: Address) -> None:
     line = dial(each_broker, drain_ms=25)
     consumer = line.consumer(queue)
-    line.provider.credit(consumer, 1).result(10)
+    line.provider.credit(consumer, 1).result(30)
     began = time.monotonic()
-    line.provider.drain(consumer).result(10)
-    assert 0.02 < time.monotonic() - began < 1
+    line.provider.drain(consumer).result(30)
+    assert 0.02 < time.monotonic() - began < 10
 
 
 def test_what_stood_in_a_queue_comes_in_order_on_the_io_thread(dial: Dial, each_broker: Broker, queue: Address) -> None:
@@ -72,7 +72,7 @@ def test_releasing_a_consumer_gives_everything_back(dial: Dial, each_broker: Bro
     line.accept(first[:2])
     line.provider.settle([delivery.tag for delivery in first[2:4]], Outcome.FAILED)
     line.provider.settle([first[4].tag], Outcome.RELEASED)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     other = dial(each_broker)
     rest = other.receive(other.consumer(queue, prefetch=400), 298)
     assert sorted(bodies(rest), key=int) == [str(n) for n in range(2, 300)]
@@ -126,7 +126,7 @@ def test_a_consumer_that_acknowledges_late_gets_more_than_the_window_holds(
         held += line.receive(consumer, 20, accept=False)
     assert sorted(body[:4] for body in bodies(held)) == [f"{n:04}" for n in range(1000)]
     line.accept(held)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     other = dial(each_broker)
     assert other.nothing_more(other.consumer(queue))
 
@@ -158,7 +158,7 @@ def test_rejected_messages_go_away(dial: Dial, each_broker: Broker, queue: Addre
     consumer = line.consumer(queue)
     line.send(queue, "poison", properties={"n": 7})
     line.accept(line.receive(consumer, accept=False), outcome=Outcome.REJECTED)
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     assert line.nothing_more(line.consumer(queue))
     if each_broker.kind == "artemis":
         dead = line.consumer(Address(DestinationKind.QUEUE, queue.name + ".dead"))
@@ -173,9 +173,9 @@ def test_rabbitmq_gives_released_messages_to_others_while_the_consumer_is_open(
     line.send(queue, "x")
     got = line.receive(line.consumer(queue, prefetch=1), accept=False)
     waiting = other.consumer(queue, prefetch=1, credit=1)
-    line.provider.settle([got[0].tag], Outcome.RELEASED).result(10)
+    line.provider.settle([got[0].tag], Outcome.RELEASED).result(30)
     # It may come to the first consumer's buffer as well; releasing that one hands it on.
-    line.provider.release(line.session()).result(10)
+    line.provider.release(line.session()).result(30)
     (again,) = other.events.take(waiting, 1)
     other.accept([again])
     assert again.delivery_count == 2
@@ -186,23 +186,23 @@ def test_classic_shows_a_queue_without_taking_from_it(dial: Dial, classic: Broke
     for n in range(5):
         line.send(queue, str(n), properties={"n": n})
     browser = line.consumer(queue, browse=True, prefetch=10, credit=10)
-    line.provider.drain(browser).result(10)
+    line.provider.drain(browser).result(30)
     assert bodies(line.events.waiting(browser)) == ["0", "1", "2", "3", "4"]
-    line.provider.release(browser).result(10)
+    line.provider.release(browser).result(30)
     step = line.consumer(queue, browse=True, prefetch=10, selector="n >= 3.0", credit=1)
-    line.provider.drain(step).result(10)
+    line.provider.drain(step).result(30)
     assert bodies(line.events.take(step, 1)) == ["3"]
-    line.provider.credit(step, 5).result(10)
-    line.provider.drain(step).result(10)
+    line.provider.credit(step, 5).result(30)
+    line.provider.drain(step).result(30)
     assert bodies(line.events.take(step, 1)) == ["4"]
-    line.provider.release(step).result(10)
+    line.provider.release(step).result(30)
     assert bodies(line.receive(line.consumer(queue, prefetch=10), 5)) == ["0", "1", "2", "3", "4"]
 
 
 def test_an_empty_queue_is_shown_at_once(dial: Dial, classic: Broker, queue: Address) -> None:
     line = dial(classic)
     browser = line.consumer(queue, browse=True, prefetch=10, credit=10)
-    line.provider.drain(browser).result(10)
+    line.provider.drain(browser).result(30)
     assert line.events.waiting(browser) == []
 
 
@@ -239,7 +239,7 @@ def test_a_name_the_broker_would_misread_is_refused(dial: Dial, each_broker: Bro
             call(Address(DestinationKind.QUEUE, bad))
         assert caught.value.kind is ErrorKind.DESTINATION
     with pytest.raises(ProviderError):
-        line.provider.open_producer(line.session(), Address(DestinationKind.QUEUE, bad)).result(10)
+        line.provider.open_producer(line.session(), Address(DestinationKind.QUEUE, bad)).result(30)
 
 
 @pytest.mark.parametrize("deferred", [True, False])

@@ -120,7 +120,7 @@ def test_b04_close_right_after_a_send_returns_and_loses_nothing(each_broker: Bro
         producer.send(session.create_text_message(str(n)))
         began = time.monotonic()
         connection.close()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
     with factory.create_context() as context:
         consumer = context.create_consumer(context.create_queue(name))
         got = [consumer.receive_body(str, 10_000) for _ in range(50)]

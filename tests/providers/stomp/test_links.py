@@ -259,7 +259,7 @@ def test_what_waits_only_for_time_is_answered_when_the_provider_closes(dial: Dia
         connection.serve(serve)
 
     line = dial(peer(script).url, drain_ms=60_000)
-    queue = line.provider.create_temporary(line.session(), topic=False).result(10)
+    queue = line.provider.create_temporary(line.session(), topic=False).result(30)
     subscribed.clear()
     removed = line.provider.remove(line.session(), queue)
     assert subscribed.wait(10)
@@ -365,7 +365,7 @@ def test_control_frames_wait_for_one_another(dial: Dial, peer: Peer) -> None:
     session = line.session()
     futures = [line.provider.open_consumer(session, ConsumerSpec(QUEUE)) for _ in range(2)]
     line.send(QUEUE)
-    assert all(future.result(10) for future in futures)
+    assert all(future.result(30) for future in futures)
 
 
 def test_a_control_frame_without_an_answer_is_given_up(dial: Dial, peer: Peer) -> None:
@@ -641,12 +641,12 @@ def test_what_waits_too_long_unasked_goes_back_before_rabbitmq_takes_offence(
     line = dial(peer(script).url, clock=clock, heartbeat_ms=0)
     consumer = line.consumer(QUEUE, prefetch=5, credit=1)
     line.events.take(consumer, 1)
-    line.provider.drain(line.consumer(TOPIC)).result(10)  # the loop has read the rest by now
+    line.provider.drain(line.consumer(TOPIC)).result(30)  # the loop has read the rest by now
     clock.seconds = 10 * 60
-    line.provider.credit(line.consumer(TOPIC), 1).result(10)
+    line.provider.credit(line.consumer(TOPIC), 1).result(30)
     assert given_back == []
     clock.seconds = 22 * 60
-    line.provider.credit(line.consumer(TOPIC), 1).result(10)
+    line.provider.credit(line.consumer(TOPIC), 1).result(30)
     until(lambda: given_back == ["2", "3"])
 
 
@@ -680,7 +680,7 @@ def test_close_returns_in_time_when_the_peer_does_not_answer(dial: Dial, peer: P
     token = line.post(QUEUE)
     began = time.monotonic()
     line.close()
-    assert 0.2 < time.monotonic() - began < 5
+    assert 0.2 < time.monotonic() - began < 8
     assert isinstance(line.events.answer(token), ProviderError)
 
 
@@ -713,7 +713,7 @@ def test_close_ends_a_connection_that_is_still_being_opened(peer: Peer) -> None:
         StompOptions(scheme="stomp", host=url.hostname or "", port=url.port, connect_timeout_ms=60_000), SystemClock()
     )
     opening = provider.open(Recorder())
-    provider.close().result(10)
+    provider.close().result(30)
     # That no thread and no socket is left is asserted after every test.
     assert isinstance(opening.exception(10), ProviderError)
 
@@ -729,12 +729,12 @@ def test_close_that_overtakes_the_opening_leaves_no_socket_behind(peer: Peer, mo
 
     monkeypatch.setattr(provider._loop, "start", start_and_close)
     opening = provider.open(Recorder())
-    closing.get(timeout=10).result(10)
+    closing.get(timeout=10).result(30)
     assert isinstance(opening.exception(10), ProviderError)
     # Closed before it was opened, it stays so.
     never = entry.create(StompOptions(scheme="stomp", host=url.hostname or "", port=url.port), SystemClock())
-    never.close().result(10)
-    assert refused(lambda: never.open(Recorder()).result(10)).kind is ErrorKind.CLOSED
+    never.close().result(30)
+    assert refused(lambda: never.open(Recorder()).result(30)).kind is ErrorKind.CLOSED
 
 
 def test_a_provider_is_opened_once(dial: Dial, peer: Peer) -> None:

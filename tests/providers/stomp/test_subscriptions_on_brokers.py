@@ -37,7 +37,7 @@ def test_a_durable_subscription_keeps_what_comes_while_nobody_listens(
     first = line.consumer(topic, subscription="news", durable=True, prefetch=10)
     line.send(topic, "0")
     assert bodies(line.receive(first)) == ["0"]
-    line.provider.release(first).result(10)
+    line.provider.release(first).result(30)
     line.send(topic, "1")
     line.close()
     with_another = dial(each_broker)
@@ -45,15 +45,15 @@ def test_a_durable_subscription_keeps_what_comes_while_nobody_listens(
     line = dial(each_broker, client_id=client)
     again = line.consumer(topic, subscription="news", durable=True, prefetch=10)
     assert bodies(line.receive(again, 2)) == ["1", "2"]
-    line.provider.release(again).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(again).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def test_an_expired_message_does_not_hold_up_a_durable_subscription(
     dial: Dial, each_broker: Broker, topic: Address, client: str
 ) -> None:
     line = dial(each_broker, client_id=client)
-    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
+    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(30)
     expires = int(time.time() * 1000) + 200
     line.send(topic, "expiring", expiration=expires, delivery_mode=2)
     line.send(topic, "lasting", delivery_mode=2)
@@ -61,54 +61,54 @@ def test_an_expired_message_does_not_hold_up_a_durable_subscription(
         time.sleep(0.01)
     again = line.consumer(topic, subscription="news", durable=True, prefetch=10, deferred_acks=True)
     assert bodies(line.receive(again)) == ["lasting"]
-    line.provider.release(again).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(again).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def test_an_unsubscribed_subscription_keeps_nothing(dial: Dial, each_broker: Broker, topic: Address, client: str) -> None:
     line = dial(each_broker, client_id=client)
-    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
+    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(30)
     line.send(topic, "old")
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.remove(line.session(), "news").result(30)
     again = line.consumer(topic, subscription="news", durable=True, prefetch=10)
     line.send(topic, "new")
     assert bodies(line.receive(again)) == ["new"]
-    line.provider.release(again).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(again).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def test_a_durable_subscription_in_use_is_refused_to_others(dial: Dial, each_broker: Broker, topic: Address, client: str) -> None:
     line = dial(each_broker, client_id=client)
     consumer = line.consumer(topic, subscription="news", durable=True)
     assert refused(lambda: line.consumer(topic, subscription="news", durable=True)) is ErrorKind.IN_USE
-    assert refused(lambda: line.provider.remove(line.session(), "news").result(10)) is ErrorKind.IN_USE
+    assert refused(lambda: line.provider.remove(line.session(), "news").result(30)) is ErrorKind.IN_USE
     line.send(topic, "still")
     assert bodies(line.receive(consumer)) == ["still"]
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def test_ending_an_unknown_subscription_is_told_where_the_broker_can(dial: Dial, each_broker: Broker, client: str) -> None:
     line = dial(each_broker, client_id=client)
     if line.capabilities.unknown_subscription_reported:
-        assert refused(lambda: line.provider.remove(line.session(), "nobody").result(10)) is ErrorKind.SUBSCRIPTION
+        assert refused(lambda: line.provider.remove(line.session(), "nobody").result(30)) is ErrorKind.SUBSCRIPTION
     else:
-        line.provider.remove(line.session(), "nobody").result(10)
+        line.provider.remove(line.session(), "nobody").result(30)
 
 
 def test_another_topic_replaces_an_idle_durable_subscription(
     dial: Dial, each_broker: Broker, topic: Address, client: str
 ) -> None:
     line = dial(each_broker, client_id=client)
-    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
+    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(30)
     line.send(topic, "old")
     other = Address(topic.kind, topic.name + ".other")
     consumer = line.consumer(other, subscription="news", durable=True, prefetch=10)
     line.send(topic, "to the former topic")
     line.send(other, "new")
     assert bodies(line.receive(consumer)) == ["new"]
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def test_another_selector_replaces_an_idle_durable_subscription(
@@ -117,15 +117,15 @@ def test_another_selector_replaces_an_idle_durable_subscription(
     line = dial(each_broker, client_id=client)
     if not line.capabilities.topic_selector:
         return
-    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(10)
+    line.provider.release(line.consumer(topic, subscription="news", durable=True)).result(30)
     line.send(topic, "old", properties={"tag": "a"})
     consumer = line.consumer(topic, subscription="news", durable=True, selector="tag = 'a'", prefetch=10)
     line.send(topic, "a", properties={"tag": "a"})
     line.send(topic, "b", properties={"tag": "b"})
     line.send(topic, "c", properties={"tag": "a"})
     assert bodies(line.receive(consumer, 2)) == ["a", "c"]
-    line.provider.release(consumer).result(10)
-    line.provider.remove(line.session(), "news").result(10)
+    line.provider.release(consumer).result(30)
+    line.provider.remove(line.session(), "news").result(30)
 
 
 def shared_options(broker: Broker) -> dict[str, Any]:
@@ -169,23 +169,23 @@ def test_consumers_of_a_shared_subscription_divide_its_messages(
     assert sorted(map(int, got[0] + got[1])) == list(range(20))
     assert got[0]
     assert got[1]
-    one.provider.release(first).result(10)
-    two.provider.release(second).result(10)
+    one.provider.release(first).result(30)
+    two.provider.release(second).result(30)
     if durable:
         one.send(topic, "kept")
         again = two.consumer(topic, subscription=name, shared=True, durable=True, prefetch=5)
         assert bodies(two.receive(again)) == ["kept"]
-        two.provider.release(again).result(10)
+        two.provider.release(again).result(30)
         if each_broker.kind != "classic":
-            one.provider.remove(one.session(), name).result(10)
+            one.provider.remove(one.session(), name).result(30)
         else:
-            assert refused(lambda: one.provider.remove(one.session(), name).result(10)) is ErrorKind.UNSUPPORTED
+            assert refused(lambda: one.provider.remove(one.session(), name).result(30)) is ErrorKind.UNSUPPORTED
     elif each_broker.kind != "classic":
         one.send(topic, "lost")
         again = two.consumer(topic, subscription=name, shared=True, prefetch=5)
         one.send(topic, "new")
         assert bodies(two.receive(again)) == ["new"]
-        two.provider.release(again).result(10)
+        two.provider.release(again).result(30)
 
 
 def test_a_shared_subscription_in_use_is_not_changed(dial: Dial, each_broker: Broker, topic: Address) -> None:
@@ -197,7 +197,7 @@ def test_a_shared_subscription_in_use_is_not_changed(dial: Dial, each_broker: Br
     if line.capabilities.topic_selector:  # else it is local, and not the provider's to know
         changed = {"subscription": name, "shared": True, "durable": True, "selector": "a = 1"}
         assert refused(lambda: line.consumer(topic, **changed)) is ErrorKind.MISMATCH
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
 
 
 def test_a_client_id_is_one_connections(dial: Dial, each_broker: Broker, client: str) -> None:
@@ -213,7 +213,7 @@ def test_temporary_destinations_carry_answers(
     dial: Dial, each_broker: Broker, queue: Address, is_topic: bool, client_id: str | None
 ) -> None:
     asker, helper = dial(each_broker, client_id=client_id), dial(each_broker)
-    answers = asker.provider.create_temporary(asker.session(), topic=is_topic).result(10)
+    answers = asker.provider.create_temporary(asker.session(), topic=is_topic).result(30)
     assert answers.kind is (DestinationKind.TEMPORARY_TOPIC if is_topic else DestinationKind.TEMPORARY_QUEUE)
     waiting = asker.consumer(answers, prefetch=5)
     asker.send(queue, "question", reply_to=answers)
@@ -224,19 +224,19 @@ def test_temporary_destinations_carry_answers(
     assert (answer.envelope.body, answer.envelope.destination) == ("answer", answers)
     asker.send(answers, "to myself")
     assert bodies(asker.receive(waiting)) == ["to myself"]
-    asker.provider.release(waiting).result(10)
-    asker.provider.remove(asker.session(), answers).result(10)
+    asker.provider.release(waiting).result(30)
+    asker.provider.remove(asker.session(), answers).result(30)
     assert refused(lambda: asker.consumer(answers)) is ErrorKind.DESTINATION
     assert refused(lambda: helper.consumer(answers)) is ErrorKind.DESTINATION
 
 
 def test_a_temporary_queue_takes_messages_before_anybody_consumes(dial: Dial, each_broker: Broker) -> None:
     line = dial(each_broker)
-    answers = line.provider.create_temporary(line.session(), topic=False).result(10)
+    answers = line.provider.create_temporary(line.session(), topic=False).result(30)
     line.send(answers, "early")
     consumer = line.consumer(answers, prefetch=5)
     assert bodies(line.receive(consumer)) == ["early"]
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     line.send(answers, "between")
     assert bodies(line.receive(line.consumer(answers, prefetch=5))) == ["between"]
 
@@ -277,7 +277,7 @@ def test_a_selector_of_a_shared_subscription_leaves_nothing_behind_on_classic(
     for n in (7, 3, None, 8):
         line.send(topic, str(n), properties={} if n is None else {"n": n})
     assert bodies(line.receive(consumer, 2)) == ["7", "8"]
-    line.provider.release(consumer).result(10)
+    line.provider.release(consumer).result(30)
     kind = "" if durable else "v-"
     queue = f"Consumer.{kind}-s_2d_{name[2:]}.VirtualTopic.{topic.name}"
     assert line.nothing_more(line.consumer(Address(DestinationKind.QUEUE, queue), prefetch=10))
@@ -289,7 +289,7 @@ def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Br
     first = line.consumer(topic, subscription=name, shared=True, prefetch=10)
     line.send(topic, "0")
     assert bodies(line.receive(first)) == ["0"]
-    line.provider.release(first).result(10)
+    line.provider.release(first).result(30)
     line.send(topic, "for nobody")
     again = line.consumer(topic, subscription=name, shared=True, prefetch=1)
     line.send(topic, "1")
@@ -297,19 +297,19 @@ def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Br
     line.send(topic, "2")
     # A second consumer throws nothing away.
     second = other.consumer(topic, subscription=name, shared=True, prefetch=1, credit=1)
-    line.provider.release(again).result(10)
+    line.provider.release(again).result(30)
     got = other.events.take(second, 1)
     other.accept(got)
     assert bodies(got) == ["2"]
-    other.provider.release(second).result(10)
+    other.provider.release(second).result(30)
 
 
 def test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue(dial: Dial, classic: Broker) -> None:
     # STOMP has no frame that deletes one: it lives as long as its connection. Its owner refuses it from then on.
     owner, other = dial(classic), dial(classic)
-    address = owner.provider.create_temporary(owner.session(), topic=False).result(10)
+    address = owner.provider.create_temporary(owner.session(), topic=False).result(30)
     other.send(address, "left over", delivery_mode=2)
-    owner.provider.remove(owner.session(), address).result(10)
+    owner.provider.remove(owner.session(), address).result(30)
     assert refused(lambda: owner.consumer(address)) is ErrorKind.DESTINATION
     other.send(address, "into nowhere", delivery_mode=2)
     owner.close()
@@ -322,10 +322,10 @@ def test_a_subscription_with_any_letters_in_its_name_is_ended(
 ) -> None:
     line = dial(each_broker, client_id=client)
     name = f"sub-{letters}"
-    line.provider.release(line.consumer(topic, subscription=name, durable=True)).result(10)
-    line.provider.remove(line.session(), name).result(10)
+    line.provider.release(line.consumer(topic, subscription=name, durable=True)).result(30)
+    line.provider.remove(line.session(), name).result(30)
     if each_broker.kind != "artemis":  # which confirms what it does not know
-        assert refused(lambda: line.provider.remove(line.session(), name).result(10)) is ErrorKind.SUBSCRIPTION
+        assert refused(lambda: line.provider.remove(line.session(), name).result(30)) is ErrorKind.SUBSCRIPTION
 
 
 def test_rabbitmq_would_take_a_line_end_out_of_a_subscriptions_name(dial: Dial, rabbitmq: Broker, topic: Address) -> None:

@@ -82,8 +82,8 @@ def test_acknowledgements_rolled_back_may_be_given_again(dial: Dial, each_broker
 
 def test_many_transactions_of_many_sessions_do_not_mix(dial: Dial, each_broker: Broker, queue: Address) -> None:
     line = dial(each_broker, emulate="tx")
-    sessions = [line.provider.open_session(transacted=True).result(10) for _ in range(4)]
-    transactions = [line.provider.begin(session).result(10) for session in sessions]
+    sessions = [line.provider.open_session(transacted=True).result(30) for _ in range(4)]
+    transactions = [line.provider.begin(session).result(30) for session in sessions]
     for n in range(3):
         for index, tx in enumerate(transactions):
             line.send(queue, f"{index}{n}", tx)
@@ -101,7 +101,7 @@ def test_an_empty_transaction_ends_without_a_word(dial: Dial, each_broker: Broke
 
 def test_a_send_that_fails_in_a_transaction_rolls_it_back(dial: Dial, classic: Broker, queue: Address) -> None:
     line, owner = dial(classic), dial(classic)
-    gone = owner.provider.create_temporary(owner.session(), topic=False).result(10)
+    gone = owner.provider.create_temporary(owner.session(), topic=False).result(30)
     owner.consumer(gone)
     owner.send(queue, "x", reply_to=gone)
     address = line.receive(line.consumer(queue))[0].envelope.reply_to

@@ -53,7 +53,7 @@ def test_closing_takes_its_time_once_however_many_completion_listeners_hang(capl
         with caplog.at_level(logging.WARNING, "jmsapi"):
             connection.close()
         # Each of the four used to add a second of its own.
-        assert time.monotonic() - begun < CLOSE_MS / 1000 + 1.0
+        assert time.monotonic() - begun < CLOSE_MS / 1000 + 2.0
         assert caplog.text.count("still under way") == 4
     finally:
         for listener in held:
