@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -57,6 +58,8 @@ class Recording(Forwarding):
         super().__init__(provider)
         self._record = record
         self._gone = gone
+        self._guard = threading.RLock()
+        """Held while a consumer is woken, and while one is taken out: which of the two comes first is then clear."""
         self._consumers: dict[Handle, _Consumer] = {}
         self._producers: dict[Handle, Address | None] = {}
         self._transactions: dict[Handle, _Transaction] = {}
@@ -89,8 +92,9 @@ class Recording(Forwarding):
     def wake(self) -> None:
         """Let receivers look at the clock again: an empty delivery wakes them."""
         for consumer, known in list(self._consumers.items()):
-            if not known.spec.browse:
-                self.above.on_deliveries(consumer, ())
+            with self._guard:
+                if not known.spec.browse and consumer in self._consumers:
+                    self.above.on_deliveries(consumer, ())
 
     # ---- calls ----------------------------------------------------------------------------------------------------
     def close(self) -> Future[None]:
@@ -116,12 +120,12 @@ class Recording(Forwarding):
 
     def release(self, handle: Handle) -> Future[None]:
         """What a consumer holds goes back, but for what it accepted in a transaction that is open."""
+        with self._guard:
+            # First, so that nothing wakes a consumer that is released.
+            ended = [consumer for consumer, known in self._consumers.items() if handle in (consumer, known.session)]
+            tags = {tag for consumer in ended for tag in self._consumers.pop(consumer).tags}
         released = self.below.release(handle)
-        enlisted = {tag for work in list(self._transactions.values()) for tag in work.tags}
-        for consumer, known in list(self._consumers.items()):
-            if handle in (consumer, known.session):
-                self._consumers.pop(consumer, None)
-                self._record.let_go(known.tags - enlisted)
+        self._record.let_go(tags - {tag for work in list(self._transactions.values()) for tag in work.tags})
         self._producers.pop(handle, None)
         return released
 
