@@ -11,6 +11,7 @@ Spec: MDB-36, MDB-39, MDB-57, MDB-76, MDB-79, 12-1, 12.1-3, 12.1-4.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import jmsapi
 from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
+from jmsapi.bindings import Bindings, bind_definitions
 from jmsapi.errors import IllegalStateException, JMSException, UnsupportedFeatureException
 from jmsapi.injection import Injector
 from jmsapi.listener.container import ErrorHandler, ListenerContainer
@@ -49,13 +51,17 @@ class Deployment:
     Args:
         containers: One for each endpoint.
         pools: The instances of their classes.
+        bindings: What their classes have bound to names, until the deployment stops.
         fail_fast: See ``deploy``.
     Threads: any.
     """
 
-    def __init__(self, containers: list[ListenerContainer], pools: list[InstancePool], *, fail_fast: bool) -> None:
+    def __init__(
+        self, containers: list[ListenerContainer], pools: list[InstancePool], bindings: Bindings, *, fail_fast: bool
+    ) -> None:
         self._containers = containers
         self._pools = pools
+        self._bindings = bindings
         self._fail_fast = fail_fast
         self._lock = threading.Lock()
         self._started = self._stopping = False
@@ -90,6 +96,7 @@ class Deployment:
                 self._stopping = True
             for one in self._containers:
                 one.discard()
+            self._bindings.close()
             raise
         for one in self._containers:
             one.begin()
@@ -127,6 +134,7 @@ class Deployment:
             one.request_stop(deadline)
         for pool in self._pools:
             pool.close()
+        self._bindings.close()
         if not began:
             for one in self._containers:
                 one.discard()
@@ -181,7 +189,8 @@ def deploy(
     """Deploy classes and functions with listener annotations.
 
     Args:
-        targets: Classes, functions, or a ``functools.partial`` of a class.
+        targets: Classes, functions, or a ``functools.partial`` of a class. What definition annotations of the classes ask for is
+            bound to its names until the deployment stops (``jmsapi.bindings``).
         factory: For endpoints that name none: itself, a URL, or a name for ``jmsapi.lookup``.
         injector: Fills injected attributes and arguments; None for one whose contexts join the container's transactions.
         descriptor: Activation properties by name, for each endpoint or class by its name.
@@ -198,18 +207,31 @@ def deploy(
     Threads: any.
     Spec: MDB-76, MDB-79, 12-1.
     """
-    supplier = injector
-    if supplier is None:
-        default = _factory(factory, "deploy") if not isinstance(factory, str) or ":" in factory else factory
-        supplier = Injector(default, transactions=ContainerTransactions())
-    found = definitions(*targets, injector=supplier, descriptor=descriptor)
-    here = ServerInstance.from_environment() if server is None else server
-    pools: dict[str, InstancePool] = {}
-    containers = [_container(one, pools, factory, here, wrap, on_error) for one in found]
-    deployment = Deployment(containers, list(pools.values()), fail_fast=fail_fast)
+    bindings = _bindings(targets)
+    try:
+        supplier = injector
+        if supplier is None:
+            default = _factory(factory, "deploy") if not isinstance(factory, str) or ":" in factory else factory
+            supplier = Injector(default, transactions=ContainerTransactions())
+        found = definitions(*targets, injector=supplier, descriptor=descriptor)
+        here = ServerInstance.from_environment() if server is None else server
+        pools: dict[str, InstancePool] = {}
+        containers = [_container(one, pools, factory, here, wrap, on_error) for one in found]
+    except BaseException:
+        bindings.close()
+        raise
+    deployment = Deployment(containers, list(pools.values()), bindings, fail_fast=fail_fast)
     if start:
         deployment.start()
     return deployment
+
+
+def _bindings(targets: tuple[object, ...]) -> Bindings:
+    """Bind what the definition annotations of classes ask for."""
+    try:
+        return bind_definitions(*(one.func if isinstance(one, functools.partial) else one for one in targets))
+    except JMSException as error:
+        raise DeploymentException(str(error), error_code="activation-failed") from error
 
 
 def _container(

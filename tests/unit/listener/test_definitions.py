@@ -5,13 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
 
 import jmsapi
-from jmsapi import JMSConnectionFactory, JMSContext, Message, MessageListener
+from jmsapi import (
+    JMSConnectionFactory,
+    JMSConnectionFactoryDefinition,
+    JMSContext,
+    JMSDestinationDefinition,
+    Message,
+    MessageListener,
+)
 from jmsapi.injection import Inject
 from jmsapi.listener import (
     Acknowledge,
@@ -36,6 +44,7 @@ from jmsapi.listener import (
     TransactionAttribute,
     activation_properties,
     definitions,
+    deploy,
 )
 
 QUEUE, TOPIC = JMSListener.Type.QUEUE, JMSListener.Type.TOPIC
@@ -539,3 +548,40 @@ def test_exceptions_are_of_the_application_if_their_class_says_so() -> None:
     assert plain.rollback_of(KeyError()) is None
     with pytest.raises(TypeError, match="class of exceptions"):
         ApplicationException()(int)  # type: ignore[type-var]
+
+
+# ---- definition annotations -------------------------------------------------------------------------------------------
+def test_a_deployment_binds_what_its_classes_define_until_it_stops() -> None:
+    came = threading.Semaphore(0)
+
+    @JMSConnectionFactoryDefinition(name="java:app/shop", properties=["url=inproc://definitions"])
+    @JMSDestinationDefinition(name="java:app/orders", interface_name="Queue", destination_name="defined.orders")
+    class Bean:
+        @JMSQueueListener("java:app/orders")
+        def on(self, body: str) -> None:
+            came.release()
+
+    with jmsapi.connection_factory("inproc://definitions").create_context() as context:
+        for target in (Bean, functools.partial(Bean)):
+            with deploy(target, factory="java:app/shop"):
+                assert jmsapi.lookup("java:app/orders", jmsapi.Queue).queue_name == "defined.orders"
+                context.create_producer().send(context.create_queue("defined.orders"), "one")
+                assert came.acquire(timeout=20)
+            with pytest.raises(jmsapi.JMSException, match="nothing is registered"):
+                jmsapi.lookup("java:app/orders")
+
+
+def test_a_deployment_that_fails_leaves_nothing_bound() -> None:
+    definition = JMSDestinationDefinition(name="java:app/left", interface_name="Topic")
+
+    class Bean:
+        @JMSQueueListener("java:app/left")
+        def on(self, body: str) -> None: ...
+
+    with pytest.raises(DeploymentException, match="java:app/left"):
+        deploy(definition(Bean), factory="inproc://definitions")
+    with pytest.raises(jmsapi.JMSException, match="nothing is registered"):
+        jmsapi.lookup("java:app/left")
+    wrong = JMSDestinationDefinition(name="java:app/left", interface_name="Stack")
+    with pytest.raises(DeploymentException, match="Queue, Topic"):
+        deploy(wrong(type("Wrong", (), {})), factory="inproc://definitions")
