@@ -1,0 +1,124 @@
+"""The three Java clients: how each is made from a URL, what its options are called, and what it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import pytest
+
+from java_clients import jvm
+from java_clients.jvm import java_class
+from java_clients.objects import wrap
+from java_clients.throwing import guarded
+from jmsapi import ConnectionFactory
+from jmsapi.spi import Capabilities, Support
+from jmsapi.spi.capabilities import none
+from jmsapi_conformance.backend import Backend
+
+__all__ = ["CLIENTS", "Client", "JavaBackend"]
+
+_QUALITY: Final = none("the same for every client of this broker; its certificate with a provider of ours says it")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One Java client."""
+
+    name: str
+    version: str
+    wire: str
+    """The launcher's word for it."""
+    make: Callable[[str, str, str, str], Any]
+    """Makes a factory of host:port, user and password, and options of the URL as a query."""
+    prefetch: str
+    """The option of the URL for it."""
+    timeout: str
+    lacks: dict[str, Support] = field(default_factory=dict[str, Support])
+
+
+def _qpid(at: str, user: str, password: str, query: str) -> Any:
+    return java_class("org.apache.qpid.jms.JmsConnectionFactory")(user, password, f"amqp://{at}{query}")
+
+
+def _core(at: str, user: str, password: str, query: str) -> Any:
+    made = java_class("org.apache.activemq.artemis.jms.client.ActiveMQJMSConnectionFactory")(f"tcp://{at}{query}")
+    made.setUser(user)
+    made.setPassword(password)
+    return made
+
+
+def _openwire(at: str, user: str, password: str, query: str) -> Any:
+    made = java_class("org.apache.activemq.ActiveMQConnectionFactory")(user, password, f"tcp://{at}{query}")
+    # Bodies of tests are of java.util; brokers of tests are on this machine.
+    made.setTrustAllPackages(True)
+    return made
+
+
+_NO_SHARING: Final = none("ActiveMQ's client has no shared subscriptions: UnsupportedOperationException")
+CLIENTS: Final[dict[str, Client]] = {
+    "java+qpid": Client("qpid-jms", "2.8.0", "amqp", _qpid, "jms.prefetchPolicy.all", "amqp.idleTimeout"),
+    "java+core": Client("artemis-jakarta-client", "2.56.0", "openwire", _core, "consumerWindowSize", "callTimeout"),
+    "java+openwire": Client(
+        "activemq-client",
+        "6.3.1",
+        "openwire",
+        _openwire,
+        "jms.prefetchPolicy.all",
+        "connectResponseTimeout",
+        {"shared_subscription": _NO_SHARING, "shared_durable_subscription": _NO_SHARING, "shared_unsubscribe": _NO_SHARING},
+    ),
+}
+
+
+class JavaBackend(Backend):
+    """A Java client on a broker.
+
+    Args:
+        url: Such as ``java+core://user:password@host:port``.
+        broker: The broker's product.
+        version: Its version.
+    """
+
+    def __init__(self, url: str, broker: str = "", version: str = "") -> None:
+        super().__init__(url)
+        self._parts: SplitResult = urlsplit(url)
+        self.client = CLIENTS[self._parts.scheme]
+        # Programs of a second process, and foreign clients on the wire, are made for providers of ours.
+        self.environment = frozenset[str]()
+        self._broker, self._version = broker, version
+        jvm.start()
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Everything, but for what the client is known not to have."""
+        bare = Capabilities(f"{self.client.name} {self.client.version}", self._broker, self._version)
+        return bare.with_(**self.client.lacks)
+
+    def factory(self, **options: object) -> ConnectionFactory:
+        """Return a new factory; of the options those that every client has."""
+        given = {"host": self._parts.hostname, "port": self._parts.port}
+        user, password = options.pop("user", self._parts.username), options.pop("password", self._parts.password)
+        given |= {key: options.pop(key) for key in ("host", "port") if key in options}
+        options.pop("checked", None)
+        query: list[str] = []
+        if (prefetch := options.pop("prefetch", None)) is not None:
+            query.append(f"{self.client.prefetch}={0 if self.client.prefetch == 'consumerWindowSize' else prefetch}")
+        if (timeout := options.pop("connect_timeout_ms", None)) is not None:
+            query.append(f"{self.client.timeout}={timeout}")
+        client_id = options.pop("client_id", None)
+        if options:
+            pytest.skip(f"an option of our providers: {', '.join(options)}")
+        made = guarded(
+            self.client.make,
+            f"{given['host']}:{given['port']}",
+            unquote(str(user or "")),
+            unquote(str(password or "")),
+            "?" + "&".join(query) if query else "",
+        )
+        if client_id is not None:
+            made.setClientID(client_id)
+        factory: ConnectionFactory = wrap(made, "ConnectionFactory")
+        return factory

@@ -1,0 +1,43 @@
+"""The pytest plug-in that puts a Java client in the place of a provider; it comes behind the suite's own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from java_clients.clients import JavaBackend
+from java_clients.throwing import NotInJava
+
+__all__ = ["backend", "put", "seam"]
+
+_backends: dict[str, JavaBackend] = {}
+_SEAM = "looks at the seam between library and provider, and a Java client has none"
+_OURS = "a facility of this library, over any provider; a Java client is no part of it"
+
+
+def put(backend: JavaBackend) -> None:
+    """Have the tests of a URL use a backend."""
+    _backends[backend.url] = backend
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> JavaBackend:
+    """Give the Java client that this test is about."""
+    return _backends[request.config.getoption("--jms-url")]
+
+
+@pytest.fixture
+def seam() -> Any:
+    """Skip: there is none."""
+    pytest.skip(_SEAM)
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, Any, Any]:
+    """Leave a test that makes a call which Java's compiler refuses."""
+    try:
+        return (yield)
+    except NotInJava as refused:
+        pytest.skip(str(refused))

@@ -1,0 +1,68 @@
+"""What a Java client throws, as the exception of the same name here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jpype  # pyright: ignore[reportMissingTypeStubs]
+
+from jmsapi import JMSError, UnsupportedFeatureException, UnsupportedOperationException, errors
+
+__all__ = ["JavaThrowable", "NotInJava", "NotThere", "guarded", "translated"]
+
+_api: Any = jpype
+
+
+class NotInJava(Exception):
+    """A call that Java's compiler refuses, so that no Java client can ever answer it."""
+
+
+class JavaThrowable(Exception):
+    """Something that JMS has no name for."""
+
+
+class NotThere(UnsupportedFeatureException, UnsupportedOperationException):
+    """A method that the client does not have. Java has UnsupportedOperationException for it, here that is a refused feature."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("this", "the Java client", reason=reason)
+
+
+def translated(thrown: Any) -> Exception:
+    """Return a Java throwable as our exception of its name, or of that of its nearest superclass which we have."""
+    kind = thrown.getClass()
+    text = str(thrown.getMessage() or thrown.toString())
+    while kind is not None:
+        name = str(kind.getSimpleName())
+        if name == "UnsupportedOperationException":
+            return _from(thrown, NotThere(text))
+        ours = getattr(errors, name, None)
+        if isinstance(ours, type) and issubclass(ours, JMSError):
+            # "" and not the word that a class of ours would give by itself.
+            code = thrown.getErrorCode()
+            return _from(thrown, ours(text, "" if code is None else str(code)))
+        if isinstance(ours, type) and issubclass(ours, Exception):
+            return _from(thrown, ours(text))
+        kind = kind.getSuperclass()
+    return _from(thrown, JavaThrowable(str(thrown.toString())))
+
+
+def _from(thrown: Any, error: Exception) -> Exception:
+    cause = thrown.getLinkedException() if hasattr(thrown, "getLinkedException") else None
+    cause = cause if cause is not None else thrown.getCause()
+    error.__cause__ = None if cause is None else _cause(cause)
+    return error
+
+
+def _cause(thrown: Any) -> BaseException:
+    # A Python exception that passed through Java is still itself.
+    return translated(thrown) if isinstance(thrown, _api.JException) else thrown
+
+
+def guarded(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call into Java; what it throws is raised as ours."""
+    try:
+        return call(*arguments)
+    except _api.JException as thrown:
+        raise translated(thrown) from translated(thrown).__cause__
