@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance compose certify stress proof spark-proof mutants bench constraints clean
+.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance compose certify docs stress proof spark-proof mutants bench constraints clean
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
@@ -73,9 +73,14 @@ conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp:
 compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part of the suite in it, and end it
 	@.ci/compose $(BIN)/python
 
-certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html; KINDS=artemis takes one
+certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html, README; KINDS=artemis takes one
 	$(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
-	  $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS)
+	  $(if $(findstring -k,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS)
+	$(BIN)/python tests/docs/capability_table.py
+
+docs: $(VENV)/all.stamp ## Make the pages of docs/ that come from data: Java API, capabilities, specification
+	$(BIN)/python tests/docs/capability_table.py
+	$(BIN)/python tests/docs/build_pages.py
 
 stress: $(VENV)/all.stamp ## Storm the sessions for a minute: nothing lost, doubled, stuck or leaked
 	$(BIN)/python tests/stress/core_stress.py $(ARGS)

@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"give a URL, or --containers, or URLs in the environment variable {_URLS}")
     if unknown := set(options.containers or ()) - set(KINDS):
         parser.error(f"--containers: {', '.join(sorted(unknown))} is none of {', '.join(KINDS)}; URLs stand before it")
+    if options.certificates is not None and options.keyword:
+        parser.error("--certificates: a part of the suite, by -k, certifies nothing")
     return commands.certify(options, console)
 
 
@@ -91,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-n", "--workers", type=_positive, metavar="N", help="processes that run tests at once (4; with -k 1)")
     parser.add_argument("--level", choices=LEVELS, default=LEVEL, help="what is certified: newer tests only report (%(default)s)")
     _add_outputs(parser)
+    parser.add_argument(
+        "--certificates",
+        type=Path,
+        metavar="FOLDER",
+        help="write each certificate in short, claims and verdicts, to a file of its own; not with -k",
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tracebacks of failures")
     return parser
 

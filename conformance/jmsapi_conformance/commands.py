@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -53,7 +53,11 @@ def certify(options: argparse.Namespace, console: Console) -> int:
                 print_certificate(certificates[-1], console, verbose=options.verbose)
     except (JMSError, SuiteError, LauncherError, DocumentError) as error:
         return _refused(error)
-    document = merge(as_document(certificates, options.level), others)
+    ours = as_document(certificates, options.level)
+    if options.certificates is not None:
+        for column in ours.certificates:
+            write(replace(ours, certificates=(column.without_tests(),)), options.certificates / column.file_name)
+    document = merge(ours, others)
     _write(document, options, console)
     return 1 if any(certificate.failures() for certificate in certificates) else 0
 

@@ -7,8 +7,9 @@ Every file that keeps to this form can stand in a report beside others: ``jmsapi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -90,7 +91,16 @@ class Column:
 
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdict over each requirement that a test of this run named, in the order of the inventory."""
-        return verdicts_over(self.tests)
+        return verdicts_over(self.tests) if self.tests else self.requirements
+
+    def without_tests(self) -> Column:
+        """Return the certificate in short: claims and verdicts."""
+        return replace(self, requirements=self.verdicts(), tests=())
+
+    @property
+    def file_name(self) -> str:
+        """What a file of this certificate alone is called."""
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.provider} {self.broker}".lower()) + ".json"
 
     def failures(self) -> list[Outcome]:
         """Return the tests that failed, and count."""

@@ -43,6 +43,8 @@ def print_certificate(certificate: Certificate, console: Console, *, verbose: bo
     totals: Counter[Verdict | None] = Counter()
     for chapter, counts in certificate.chapters().items():
         totals.update(counts)
+        if certificate.selection and set(counts) == {None}:
+            continue
         table.add_row(chapter_title(chapter), *(_number(counts.get(key, 0)) for key in _COLUMNS))
     table.add_section()
     table.add_row("requirements", *(_number(totals[key]) for key in _COLUMNS), style="bold")
@@ -63,6 +65,8 @@ def print_matrix(document: Document, console: Console) -> None:
     for column in document.certificates:
         table.add_column(title_of(column), justify="right", overflow="fold")
     for chapter in counted[0] if counted else ():
+        if all(set(found[chapter]) == {None} for found in counted):
+            continue
         table.add_row(chapter_title(chapter), *(_share(found[chapter]) for found in counted))
     table.add_section()
     totals = [sum((Counter(chapter) for chapter in found.values()), Counter[Verdict | None]()) for found in counted]

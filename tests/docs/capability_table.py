@@ -1,8 +1,9 @@
-"""Writes the capability tables of README.md and docs/brokers/ from what running brokers answer.
+"""Writes the capability tables of README.md and docs/brokers/ from the certificates in conformance/certificates.
 
-    python tests/docs/capability_table.py     # with the brokers of `make brokers-up`, or JMSAPI_ARTEMIS_URLS and so on
+    make certify                              # writes the certificates, then the tables
+    python tests/docs/capability_table.py     # writes the tables alone
 
-``test_capability_table.py`` fails when the files say something else than the brokers.
+``test_capability_table.py`` fails when the files say something else than the certificates, or these than the brokers.
 """
 
 from __future__ import annotations
@@ -12,11 +13,21 @@ from pathlib import Path
 
 import jmsapi
 from jmsapi.spi import Capabilities, Level, Support
-from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind, launch
+from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind
+from jmsapi_conformance.document import Column, read
+from jmsapi_conformance.verdicts import Verdict
 
 ROOT = Path(__file__).parents[2]
+CERTIFICATES = ROOT / "conformance" / "certificates"
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 WIRES = ("amqp", "stomp")
+VERDICTS = {
+    Verdict.PASS: "hold",
+    Verdict.EMULATED: "hold, with something supplied by the client",
+    Verdict.REFUSED: "not claimed, and refused by name",
+    Verdict.FAIL: "FAIL",
+    Verdict.NOT_APPLICABLE: "cannot be said there",
+}
 # What every provider has is left out, and what only one has in mind to say of itself.
 TITLES = {
     "transactions": "local transactions",
@@ -105,33 +116,56 @@ def replaced(text: str, table: str) -> str:
     return changed
 
 
-def pages(urls: dict[tuple[BrokerKind, str], str]) -> dict[Path, str]:
-    """Return the text of each page as it should be.
-
-    Args:
-        urls: By broker and wire.
-    """
-    has = {key: asked(url) for key, url in urls.items()}
-    columns = {"in process": asked("inproc://capabilities")}
+def certificates() -> dict[str, Column]:
+    """Return the certificates, by heading of their column."""
+    found = {
+        (column.provider, column.broker): column
+        for path in sorted(CERTIFICATES.glob("*.json"))
+        for column in read(path).certificates
+    }
+    columns = {"in process": found["inproc", "jmsapi in-process"]}
     for wire in WIRES:
         for kind in KINDS:
-            columns[f"{INFO[kind].title} {wire.upper()}"] = has[kind, wire]
-    result = {ROOT / "README.md": readme_table(columns)}
+            columns[heading(kind, wire)] = found[wire, kind]
+    return columns
+
+
+def heading(kind: BrokerKind, wire: str) -> str:
+    """Return what a column is called."""
+    return f"{INFO[kind].title} {wire.upper()}"
+
+
+def claims(column: Column) -> Capabilities:
+    """Return what a certificate says of capabilities, in the form that a provider gives."""
+    supports = {name: Support(Level(claim.level), claim.note, claim.emulate) for name, claim in column.capabilities.items()}
+    return Capabilities(column.provider, column.broker, column.broker_version).with_(**supports)
+
+
+def verdict_lines(columns: dict[str, Column]) -> str:
+    """Return the rows that count requirements by verdict."""
+    verdicts = [list(column.verdicts().values()) for column in columns.values()]
+    return "".join(
+        f"\n| *requirements: {word}* | " + " | ".join(str(found.count(verdict)) for found in verdicts) + " |"
+        for verdict, word in VERDICTS.items()
+    )
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each page as it should be."""
+    columns = certificates()
+    has = {title: claims(column) for title, column in columns.items()}
+    result = {ROOT / "README.md": readme_table(has) + verdict_lines(columns)}
     for kind in KINDS:
-        result[ROOT / "docs" / "brokers" / f"{kind}.md"] = page_table({wire.upper(): has[kind, wire] for wire in WIRES})
+        page = ROOT / "docs" / "brokers" / f"{kind}.md"
+        result[page] = page_table({wire.upper(): has[heading(kind, wire)] for wire in WIRES})
     return {path: replaced(path.read_text(encoding="utf-8"), table) for path, table in result.items()}
 
 
 def main() -> None:
     """Write the pages."""
-    brokers = {kind: launch(kind) for kind in KINDS}
-    try:
-        for path, text in pages({(k, wire): broker.url(wire) for k, broker in brokers.items() for wire in WIRES}).items():
-            path.write_text(text, encoding="utf-8")
-            print(path.relative_to(ROOT))
-    finally:
-        for broker in brokers.values():
-            broker.stop()
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

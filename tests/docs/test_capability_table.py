@@ -7,8 +7,12 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from jmsapi.spi import Capabilities
+from jmsapi.spi import Capabilities, Support
 from jmsapi_conformance.brokers import Broker
+from jmsapi_conformance.document import read
+from jmsapi_conformance.levels import LEVELS
+
+STALE = "the certificate is of an earlier provider: make certify"
 
 _spec = importlib.util.spec_from_file_location("capability_table", Path(__file__).with_name("capability_table.py"))
 assert _spec is not None
@@ -31,8 +35,32 @@ def test_a_broker_that_knows_duplicates_says_by_which_property(artemis: Broker, 
             assert bool(has.duplicate_detection) == (has.duplicate_property is not None), broker.kind
 
 
-def test_the_tables_say_what_the_brokers_answer(artemis: Broker, classic: Broker, rabbitmq: Broker) -> None:
-    brokers = {"artemis": artemis, "classic": classic, "rabbitmq": rabbitmq}
-    urls = {(kind, wire): broker.url(wire) for kind, broker in brokers.items() for wire in capability_table.WIRES}
-    for path, text in capability_table.pages(urls).items():
+def test_the_tables_say_what_the_certificates_say() -> None:
+    for path, text in capability_table.pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: python tests/docs/capability_table.py"
+
+
+def test_the_certificates_are_whole_and_of_this_level() -> None:
+    files = [read(path) for path in capability_table.CERTIFICATES.glob("*.json")]
+    assert {document.suite.level for document in files} == {LEVELS[-1]}
+    columns = capability_table.certificates()
+    assert len(columns) == len(files) == 7
+    for title, column in columns.items():
+        assert not column.selection, title
+        assert len(column.requirements) > 800, title
+
+
+def test_the_certificate_says_what_the_broker_in_the_process_answers() -> None:
+    assert capability_table.asked("inproc://capabilities").supports() == claimed("in process"), STALE
+
+
+def test_the_certificates_say_what_the_brokers_answer(artemis: Broker, classic: Broker, rabbitmq: Broker) -> None:
+    for broker in (artemis, classic, rabbitmq):
+        for wire in capability_table.WIRES:
+            title = capability_table.heading(broker.kind, wire)
+            assert capability_table.asked(broker.url(wire)).supports() == claimed(title), f"{title}: {STALE}"
+
+
+def claimed(title: str) -> dict[str, Support]:
+    has: Capabilities = capability_table.claims(capability_table.certificates()[title])
+    return dict(has.supports())
