@@ -1,24 +1,20 @@
-"""MDB-3 to MDB-36, MDB-72 to MDB-78 Annotations: what they say, which of them counts, and what is refused at deployment."""
+"""MDB-3 to MDB-33 Annotations: what they say, and which of them counts."""
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import jmsapi
-from jmsapi import ConnectionFactory, JMSConnectionFactory, JMSContext, JMSException, Message, MessageListener, Queue, Session
+from jmsapi import JMSConnectionFactory, JMSContext, Message, MessageListener, Queue, Session
 from jmsapi.listener import (
     Acknowledge,
     ClientId,
-    DeploymentException,
     Durability,
-    EndpointDefinition,
     JMSDestinationListener,
     JMSDurableTopicListener,
     JMSListener,
@@ -36,49 +32,21 @@ from jmsapi.listener import (
     deploy,
 )
 from jmsapi_conformance.backend import Backend
-from jmsapi_conformance.kit import eventually, expect_nothing, send_texts
+from jmsapi_conformance.kit import send_texts
 from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound_queue, decorated, properties, refused
 from jmsapi_conformance.suite._deployed import Script
 
 pytestmark = needs("in_process")
 
-QUEUE, TOPIC = JMSListener.Type.QUEUE, JMSListener.Type.TOPIC
 CONFIG = {"destinationLookup": "q", "destinationType": "javax.jms.Queue"}
-Decorator = Callable[[Any], Any]
-
-
-def decorated(*decorators: Decorator) -> Callable[..., None]:
-    """Give a function of its own with decorators, the first one topmost."""
-
-    def on_message(message: Message) -> None: ...
-
-    return functools.reduce(lambda target, decorator: decorator(target), reversed(decorators), on_message)
-
-
-def properties(*decorators: Decorator) -> dict[str, object]:
-    """Give the activation properties of a function with decorators."""
-    return dict(activation_properties(decorated(*decorators)))
-
-
-def deployed(*targets: object) -> list[EndpointDefinition]:
-    """Give what would be deployed."""
-    return definitions(*targets)
-
-
-def refused(*targets: object) -> str:
-    """Give the text of a deployment error; nothing is active."""
-    with pytest.raises(DeploymentException) as caught:
-        deploy(*targets, factory="inproc://refused")
-    return str(caught.value)
 
 
 @pytest.fixture
 def bound(queue: Queue, backend: Backend) -> Iterator[str]:
     """Give the name that a queue is bound to."""
-    name = f"java:global/{backend.unique('bound')}"
-    jmsapi.register_object(name, queue)
-    yield name
-    jmsapi.register_object(name, None)
+    with bound_queue(queue, backend) as name:
+        yield name
 
 
 _EACH: list[Decorator] = [
@@ -104,7 +72,7 @@ _EACH: list[Decorator] = [
 @requirement("MDB-3", "MDB-4")
 @pytest.mark.parametrize("where", ["on_message", "other"])
 @pytest.mark.parametrize("annotation", _EACH, ids=lambda annotation: type(annotation).__name__)
-def test_a_message_listener_with_an_annotation_on_a_method_is_not_deployed(annotation: Decorator, where: str) -> None:
+def test_a_message_listener_with_an_annotation_on_a_method_is_not_definitions(annotation: Decorator, where: str) -> None:
     class Plain(MessageListener):
         def on_message(self, message: Message) -> None: ...
 
@@ -112,7 +80,7 @@ def test_a_message_listener_with_an_annotation_on_a_method_is_not_deployed(annot
 
     mixed = MessageDriven(CONFIG)(type("Mixed", (Plain,), {where: annotation(method)}))
     assert f"Mixed.{where}" in refused(mixed)
-    (one,) = deployed(MessageDriven(CONFIG)(Plain))
+    (one,) = definitions(MessageDriven(CONFIG)(Plain))
     assert one.legacy
 
 
@@ -126,7 +94,7 @@ def test_the_marker_is_not_needed() -> None:
         @JMSQueueListener("q")
         def handle(self, message: Message) -> None: ...
 
-    assert [one.spec for one in deployed(Marked)] == [one.spec for one in deployed(Unmarked)]
+    assert [one.spec for one in definitions(Marked)] == [one.spec for one in definitions(Unmarked)]
 
 
 @requirement("MDB-6")
@@ -192,9 +160,9 @@ def test_a_subscription_is_durable_if_that_is_said() -> None:
     name = SubscriptionName("s")
     for said, word in [(Durability.DURABLE, "Durable"), (Durability.NON_DURABLE, "NonDurable")]:
         assert properties(listener, SubscriptionDurability(said))["subscriptionDurability"] == word
-        (one,) = deployed(decorated(listener, SubscriptionDurability(said), name))
+        (one,) = definitions(decorated(listener, SubscriptionDurability(said), name))
         assert one.spec.subscription_durability is said
-    (one,) = deployed(decorated(listener))
+    (one,) = definitions(decorated(listener))
     assert one.spec.subscription_durability is Durability.NON_DURABLE
 
 
@@ -209,7 +177,7 @@ def test_messages_are_acknowledged_as_it_is_said() -> None:
     listener = JMSListener(lookup="q", type=QUEUE)
     lazily = Acknowledge(JMSContext.DUPS_OK_ACKNOWLEDGE)
     assert properties(listener, lazily)["acknowledgeMode"] == "Dups-ok-acknowledge"
-    assert [deployed(decorated(*said))[0].spec.acknowledge_mode.value for said in [(listener, lazily), (listener,)]] == [
+    assert [definitions(decorated(*said))[0].spec.acknowledge_mode.value for said in [(listener, lazily), (listener,)]] == [
         "Dups-ok-acknowledge",
         "Auto-acknowledge",
     ]
@@ -228,7 +196,7 @@ def test_any_property_may_be_set_and_one_that_the_adapter_does_not_know_is_refus
     listener, foo = JMSListener(lookup="q", type=QUEUE), JMSListenerProperty(name="foo1", value="bar1")
     assert properties(listener, foo)["foo1"] == "bar1"
     assert "foo1" in refused(decorated(listener, foo))
-    (one,) = deployed(decorated(listener, JMSListenerProperty(name="prefetch", value="7")))
+    (one,) = definitions(decorated(listener, JMSListenerProperty(name="prefetch", value="7")))
     assert one.spec.prefetch == 7
 
 
@@ -255,12 +223,12 @@ def test_the_class_and_the_descriptor_win_over_a_property() -> None:
         @JMSListenerProperty("prefetch", "1")
         def handle(self, message: Message) -> None: ...
 
-    (plain,) = deployed(Bean)
+    (plain,) = definitions(Bean)
     assert plain.spec.prefetch == 1
     assert definitions(Bean, descriptor={plain.group: {"prefetch": 3}})[0].spec.prefetch == 3
     whole = MessageDriven({"prefetch": 2})(Bean)
     assert activation_properties(whole.handle, whole)["prefetch"] == 2
-    assert deployed(whole)[0].spec.prefetch == 2
+    assert definitions(whole)[0].spec.prefetch == 2
     assert definitions(whole, descriptor={plain.group: {"prefetch": 3}})[0].spec.prefetch == 3
 
 
@@ -276,7 +244,7 @@ def test_levels_that_are_taken_away_uncover_the_next() -> None:
         ((whole, listener, annotation), "p = 3"),
         ((whole, listener), "p = 3"),
     ]:
-        assert deployed(decorated(*decorators))[0].spec.message_selector == expected
+        assert definitions(decorated(*decorators))[0].spec.message_selector == expected
 
 
 @requirement("MDB-24")
@@ -289,7 +257,7 @@ def test_what_the_class_says_holds_for_each_of_its_callbacks() -> None:
         @JMSQueueListener("two", message_selector="a = 2")
         def two(self, message: Message) -> None: ...
 
-    assert [one.spec.message_selector for one in deployed(Bean)] == ["a = 3", "a = 3"]
+    assert [one.spec.message_selector for one in definitions(Bean)] == ["a = 3", "a = 3"]
 
 
 # ---- MDB-26 to MDB-33 options B, C and D
@@ -382,119 +350,3 @@ def test_the_generic_annotation_says_the_same_as_the_others(
     assert properties(generic) == properties(*option_a) == expected
     further = JMSListenerProperty("prefetch", "3")
     assert properties(generic, further) == properties(*option_a, further)
-
-
-# ---- MDB-34 to MDB-36, MDB-74 to MDB-78 what is refused
-
-
-@requirement("MDB-34")
-def test_two_listener_annotations_on_one_callback_are_refused() -> None:
-    assert "JMSQueueListener" in refused(decorated(JMSListener(lookup="q", type=QUEUE), JMSQueueListener("q")))
-    assert "JMSDestinationListener" in refused(decorated(JMSDestinationListener("q", type=QUEUE), JMSQueueListener("q")))
-
-
-@requirement("MDB-35")
-def test_a_listener_without_a_type_is_refused() -> None:
-    assert "destinationType is missing" in refused(decorated(JMSDestinationListener("d")))
-    (one,) = deployed(decorated(JMSDestinationListener("d"), JMSListenerProperty("destinationType", "javax.jms.Queue")))
-    assert not one.spec.for_topic
-
-
-@requirement("MDB-36")
-def test_a_destination_of_another_type_than_is_said_is_refused(bound: str) -> None:
-    assert bound in refused(decorated(JMSListener(lookup=bound, type=TOPIC)))
-
-
-@requirement("MDB-74")
-@pytest.mark.parametrize("value", [5, None, True, b"x"])
-def test_the_value_of_a_property_is_text(value: Any) -> None:
-    with pytest.raises(TypeError):
-        JMSListenerProperty(name="a", value=value)
-
-
-@requirement("MDB-75")
-def test_a_callback_stays_callable_and_the_order_of_its_decorators_does_not_matter() -> None:
-    stack = (JMSListener(lookup="q", type=QUEUE), JMSListenerProperty("prefetch", "3"), MessageSelector("a = 1"))
-    found: list[object] = []
-    for order in itertools.permutations(stack):
-
-        def double(number: int) -> int:
-            return 2 * number
-
-        made = functools.reduce(lambda target, decorator: decorator(target), order, double)
-        assert made is double
-        assert made(21) == 42
-        found.append(dict(activation_properties(made)))
-    assert all(one == found[0] for one in found)
-
-
-@requirement("MDB-76")
-@pytest.mark.parametrize(
-    ("decorators", "word"),
-    [
-        ((JMSQueueListener("q", message_selector="price >"),), "messageSelector"),
-        ((JMSListener(lookup="q", type="Stack"),), "destinationType"),
-        ((JMSListener(lookup="t", type=TOPIC), SubscriptionDurability("Sometimes")), "subscriptionDurability"),
-        ((JMSQueueListener("q"), Acknowledge(JMSContext.CLIENT_ACKNOWLEDGE)), "acknowledgeMode"),
-        ((JMSListener(type=QUEUE),), "destination"),
-        ((JMSQueueListener("q"), JMSListenerProperty("concurrency", "10-2")), "concurrency"),
-    ],
-    ids=["selector", "type", "durability", "acknowledge", "no destination", "concurrency"],
-)
-def test_what_makes_no_valid_activation_fails_at_deployment(decorators: tuple[Decorator, ...], word: str) -> None:
-    assert word in refused(decorated(*decorators))
-
-
-@requirement("MDB-78")
-def test_two_callbacks_with_one_unshared_durable_subscription_are_refused() -> None:
-    class Bean:
-        @JMSDurableTopicListener("t", client_id="me", subscription_name="s")
-        def one(self, message: Message) -> None: ...
-
-        @JMSDurableTopicListener("t", client_id="me", subscription_name="s")
-        def two(self, message: Message) -> None: ...
-
-    assert "'me'" in refused(Bean)
-
-
-# ---- MDB-72, MDB-73 who receives asynchronously
-
-
-@requirement("MDB-72")
-def test_in_a_container_only_callbacks_receive_asynchronously(
-    factory: ConnectionFactory, bound: str, queue: Queue, other_session: Session
-) -> None:
-    caught: list[BaseException] = []
-
-    @JMSQueueListener(bound)
-    def on_message(message: Message) -> None:
-        with factory.create_connection() as connection, connection.create_session() as session:
-            try:
-                session.create_consumer(queue).message_listener = lambda _: None
-            except JMSException as error:
-                caught.append(error)
-
-    with deploy(on_message, factory=factory):
-        send_texts(other_session, queue, "m")
-        eventually(lambda: caught, "the callback was called, and its listener refused")
-    assert isinstance(caught[0], JMSException)
-    assert caught[0].error_code == "container"
-    expect_nothing(other_session.create_consumer(queue), other_session, queue)
-
-
-@requirement("MDB-73")
-def test_outside_of_a_container_a_listener_that_raises_is_named_in_the_log(
-    session: Session, queue: Queue, other_session: Session, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Careless:
-        def on_message(self, message: Message) -> None:
-            if not message.jms_redelivered:
-                raise ValueError("careless")
-
-        def __repr__(self) -> str:
-            return "<the careless listener>"
-
-    with caplog.at_level(logging.WARNING, logger="jmsapi"):
-        session.create_consumer(queue).message_listener = Careless()
-        send_texts(other_session, queue, "m")
-        eventually(lambda: "<the careless listener>" in caplog.text, "a warning names the listener")

@@ -1,0 +1,51 @@
+"""Functions with listener annotations, what they say, and whether they would be deployed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import jmsapi
+from jmsapi import Message, Queue
+from jmsapi.listener import DeploymentException, JMSListener, activation_properties, deploy
+from jmsapi_conformance.backend import Backend
+
+__all__ = ["QUEUE", "TOPIC", "Decorator", "bound_queue", "decorated", "properties", "refused"]
+
+QUEUE, TOPIC = JMSListener.Type.QUEUE, JMSListener.Type.TOPIC
+Decorator = Callable[[Any], Any]
+
+
+def decorated(*decorators: Decorator) -> Callable[..., None]:
+    """Give a function of its own with decorators, the first one topmost."""
+
+    def on_message(message: Message) -> None: ...
+
+    return functools.reduce(lambda target, decorator: decorator(target), reversed(decorators), on_message)
+
+
+def properties(*decorators: Decorator) -> dict[str, object]:
+    """Give the activation properties of a function with decorators."""
+    return dict(activation_properties(decorated(*decorators)))
+
+
+def refused(*targets: object) -> str:
+    """Give the text of a deployment error; nothing is active."""
+    with pytest.raises(DeploymentException) as caught:
+        deploy(*targets, factory="inproc://refused")
+    return str(caught.value)
+
+
+@contextmanager
+def bound_queue(queue: Queue, backend: Backend) -> Generator[str]:
+    """Bind a queue for a ``with`` block, and give the name."""
+    name = f"java:global/{backend.unique('bound')}"
+    jmsapi.register_object(name, queue)
+    try:
+        yield name
+    finally:
+        jmsapi.register_object(name, None)
