@@ -12,6 +12,7 @@ Spec: 4.4.7-5, 4.7-3, 4.10-3.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -181,6 +182,9 @@ class Writer:
             if not is_full(error):
                 self._break(filings, error)
                 return
+            # What is written twice, in the log and in the file itself, need be there only once.
+            with contextlib.suppress(sqlite3.Error):
+                self._file.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         else:
             self._finish([*self._owed, *filings])
             self._owed = []

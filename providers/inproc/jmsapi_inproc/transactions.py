@@ -120,7 +120,7 @@ def _answer(error: BaseException | None, answer: Future[None]) -> None:
     if error is None:
         answer.set_result(None)
     elif isinstance(error, ProviderError) and error.kind is ErrorKind.RESOURCE:
-        rolled_back = ProviderError(ErrorKind.ROLLED_BACK, f"commit: {error.message}; all of it is rolled back")
+        rolled_back = ProviderError(ErrorKind.ROLLED_BACK, f"{error.message}; all of it is rolled back")
         rolled_back.__cause__ = error
         answer.set_exception(rolled_back)
     else:
