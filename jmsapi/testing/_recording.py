@@ -26,11 +26,13 @@ __all__ = ["Recording"]
 class _Consumer:
     """What is known of a consumer."""
 
-    __slots__ = ("session", "spec", "tags")
+    __slots__ = ("asks", "session", "spec", "tags")
 
     def __init__(self, session: Handle, spec: ConsumerSpec) -> None:
         self.session = session
         self.spec = spec
+        self.asks = False
+        """It has given credit, so it knows that it is open, and may wait; no browser does."""
         self.tags: set[Tag] = set()
         """Of what it was given and has not settled."""
 
@@ -93,7 +95,7 @@ class Recording(Forwarding):
         """Let receivers look at the clock again: an empty delivery wakes them."""
         for consumer, known in list(self._consumers.items()):
             with self._guard:
-                if not known.spec.browse and consumer in self._consumers:
+                if known.asks and consumer in self._consumers:
                     self.above.on_deliveries(consumer, ())
 
     # ---- calls ----------------------------------------------------------------------------------------------------
@@ -144,6 +146,13 @@ class Recording(Forwarding):
             else:
                 self._transactions[tx].sent.remove(sent)
             raise
+
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        """Take note that it may wait for messages now."""
+        known = self._consumers.get(consumer)
+        if known is not None:
+            known.asks = not known.spec.browse
+        return self.below.credit(consumer, n)
 
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
