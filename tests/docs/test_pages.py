@@ -1,0 +1,34 @@
+"""The pages of docs/ that come from data are as their data say, and the program that Java people see first runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = Path(__file__).with_name("build_pages.py")
+
+
+def test_no_page_is_stale() -> None:
+    done = subprocess.run([sys.executable, str(BUILD), "--check"], capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, f"out of date, so `make docs`:\n{done.stdout}{done.stderr}"
+
+
+def test_the_program_for_java_people_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "coming-from-java.md").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
+    exec(compile(program.replace("inproc://shop", "inproc://coming-from-java"), "program", "exec"), {})
+    assert capsys.readouterr().out == "a kettle 40\n"
+
+
+def test_a_page_leads_from_a_requirement_to_its_tests() -> None:
+    page = (ROOT / "docs" / "specification" / "4.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if '<a id="4.4.7-1"></a>' in line)
+    files = re.findall(r"\]\((.*?)\)", row)
+    assert files
+    for file in files:
+        assert 'requirement("4.4.7-1"' in (ROOT / "docs" / "specification" / file).read_text(encoding="utf-8")
