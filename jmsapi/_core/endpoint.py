@@ -8,6 +8,7 @@ Spec: MDB-44 to MDB-67, 10.3-8.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -17,7 +18,7 @@ from jmsapi._core.ledger import AUTO, DUPS_OK, TRANSACTED, Entry
 from jmsapi._core.work_session import WorkSession
 from jmsapi.api import Connection, MessageConsumer, Session
 from jmsapi.errors import IllegalArgumentException
-from jmsapi.spi import Level
+from jmsapi.spi import Level, Timer
 
 __all__ = [
     "AUTO",
@@ -52,6 +53,10 @@ class Intake:
         if not isinstance(connection, ConnectionImpl):
             raise IllegalArgumentException(f"{_INTAKE}, not by {connection!r}")
         self._connection = connection
+        self._guard = threading.Lock()
+        self._timer: Timer | None = None
+        self._due: float | None = None
+        self._ended = False
 
         def make(owner: ConnectionImpl, _: int, number: int) -> IntakeSession:
             return IntakeSession(owner, number, terms)
@@ -120,18 +125,34 @@ class Intake:
         """Whether there is no link at the moment, while another one is being made."""
         return self._connection.link.interrupted
 
-    def unpark(self) -> float | None:
+    def unpark(self, wake: Callable[[], None]) -> None:
         """Hand out again what has waited long enough.
 
-        Returns:
-            In how many seconds the next is due; None when none waits.
+        Args:
+            wake: Called when the next is due: call this again then. By the connection's clock, on a thread of it.
         """
         clock = self._connection.link.clock
         due = self._session.unpark(clock.monotonic())
-        return None if due is None else max(0.0, due - clock.monotonic())
+        with self._guard:
+            armed, self._due = self._due, due
+            if due == armed and self._timer is not None:
+                return
+            timer, self._timer = self._timer, None
+            if due is not None and not self._ended:
+                self._timer = clock.call_later(max(0.0, due - clock.monotonic()), wake)
+        if timer is not None:
+            timer.cancel()
+
+    def _disarm(self) -> None:
+        with self._guard:
+            self._ended = True
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
 
     def stop_taking(self) -> None:
         """Let workers take nothing more: those that wait come back with nothing."""
+        self._disarm()
         self._session.stop_taking()
 
     def give_back(self) -> None:
@@ -141,6 +162,7 @@ class Intake:
 
     def close(self, timeout_ms: float) -> None:
         """Close the connection with all sessions, in at most this time, in milliseconds."""
+        self._disarm()
         self._connection.close_within(timeout_ms)
 
 

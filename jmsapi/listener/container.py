@@ -252,8 +252,8 @@ class ListenerContainer:
                     if not self._make_again():
                         return
                     continue
-                due = self._intake.unpark()
-                self._wake.wait(_LONG_S if due is None else min(due, _LONG_S))
+                self._intake.unpark(self._wake.set)
+                self._wake.wait(_LONG_S)
                 self._wake.clear()
                 if self.stopping.is_set():
                     break
