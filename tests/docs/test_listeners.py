@@ -23,9 +23,12 @@ def run(program: str, folder: Path) -> None:
 
 def test_a_class_takes_orders(broker_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with jmsapi.connection_factory(broker_url).create_connection() as connection:
-        maps = jmsapi.capabilities(connection).map_message
+        has = jmsapi.capabilities(connection)
     program = PROGRAMS[0].replace("shop.orders", f"shop.orders.{uuid.uuid4().hex}").replace('"inproc://shop"', repr(broker_url))
-    if not maps:
+    if not has.transactions:
+        program = program.replace("class Shop:", "@TransactionAttribute.NOT_SUPPORTED\nclass Shop:")
+        program = program.replace("MessageProperty, deploy", "MessageProperty, TransactionAttribute, deploy")
+    if not has.map_message:
         program = program.replace('{"item": "cups", "count": 6}', """'{"item": "cups", "count": 6}'""")
     run(program, tmp_path)
     assert sorted(capsys.readouterr().out.split("\n")) == ["", "2 kettles for DE", "6 cups for FR"]
