@@ -59,7 +59,7 @@ def broker(
                 before[number] = signal.signal(number, end)
             with _listening(url, port=port, user=user, password=password) as server:
                 print(server.url, flush=True)
-                _tell(server.url, url, user, stored=where is not None and where.startswith("inproc:///"))
+                _tell(server.url, url, user, stored="/" in url.partition("?")[0].removeprefix("inproc://"))
                 stop.wait()
                 print(f"jmsapi: stopping, {server.connections} clients are cut off", file=sys.stderr, flush=True)
     finally:

@@ -49,7 +49,8 @@ class EmbeddedBroker:
 
     def __init__(self, name: str | None = None, *, clock: HandClock | None = None) -> None:
         self._name = f"test-{os.urandom(6).hex()}" if name is None else name
-        if not 0 < len(self._name) <= _LONGEST_NAME or not all(char.isalnum() or char in "-_." for char in self._name):
+        letters = all(char.isalnum() or char in "-_." for char in self._name)
+        if not letters or not 0 < len(self._name) <= _LONGEST_NAME or not self._name.strip("."):
             raise IllegalArgumentException(f"a broker's name is of letters, digits, '-', '_' and '.': not {self._name!r}")
         if jmsapi_inproc.embedding_of(self._name) is not None:
             raise IllegalArgumentException(f"there is an embedded broker {self._name!r} already")

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +64,37 @@ def test_who_does_not_know_the_password_is_not_let_in() -> None:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=DEADLINE_S)
         assert "s3cret" not in out + err
+
+
+def test_what_is_kept_in_a_file_outlives_the_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "shop.db"
+    with served(f"inproc://{file}") as (process, url):
+        with jmsapi.connection_factory(url).create_context() as context:
+            for number in range(3):
+                context.create_producer().send(context.create_queue("q"), str(number))
+        # The file is this process's alone, and another one hears so.
+        assert main(["broker", f"inproc://{file}"]) == 1
+        out, err = capfd.readouterr()
+        assert (out, len(err.splitlines())) == ("", 1)
+        assert "shop.db" in err
+        process.kill()
+        _, err = process.communicate(timeout=DEADLINE_S)
+        assert "in its file" in err
+    with served(f"inproc://{file}") as (process, url):
+        assert main(["purge", "q", "--yes", "--url", url]) == 0
+        assert capfd.readouterr().out == "3 messages removed\n"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+
+
+def test_a_file_that_is_no_store_is_left_as_it_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("do not lose me\n" * 100, encoding="utf-8")
+    assert main(["broker", f"inproc://{file}"]) == 1
+    out, err = capfd.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert file.read_text(encoding="utf-8") == "do not lose me\n" * 100
 
 
 def test_a_port_that_is_taken_is_one_line_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def test_a_broker_that_was_there_under_the_name_makes_room() -> None:
             broker.queue("q").assert_received("a")
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a b", "a?x=1", "x" * 201])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "a?x=1", "x" * 201])
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(jmsapi.IllegalArgumentException, match="name"):
         EmbeddedBroker(name)
