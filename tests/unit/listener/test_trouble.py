@@ -82,16 +82,6 @@ def texts(broker: EmbeddedBroker, queue: str) -> list[str]:
     return found
 
 
-def texts(broker: EmbeddedBroker, queue: str) -> list[str]:
-    """Take what is on a queue."""
-    found: list[str] = []
-    with broker.connection_factory().create_context() as context:
-        with context.create_consumer(context.create_queue(queue)) as consumer:
-            while (message := consumer.receive_no_wait()) is not None:
-                found.append(str(message.get_body(str)))
-    return found
-
-
 def test_a_transaction_that_the_broker_rolls_back_is_done_again(broker: EmbeddedBroker) -> None:
     fault = broker.faults.fail("commit", times=2)
     with Bench(broker) as bench:
