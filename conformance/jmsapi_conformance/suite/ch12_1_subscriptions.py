@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jmsapi import ConnectionFactory, InvalidDestinationException, Session, Topic
+from jmsapi import ConnectionFactory, Session, Topic
 from jmsapi.listener import (
     ActivationSpec,
     ServerInstance,
@@ -173,8 +173,11 @@ def test_a_durable_subscription_has_the_name_that_is_given(
     with deployment:
         assert later.wait_for_texts(1) == ["kept"]
     other_session.unsubscribe(subscription)
-    with pytest.raises(InvalidDestinationException):
-        other_session.unsubscribe(subscription)
+    send_texts(other_session, topic, "missed")
+    anew, deployment = kept(factory, topic, ALONE_1, **terms)
+    with deployment:
+        send_texts(other_session, topic, "two")
+        assert anew.wait_for_texts(1) == ["two"]
 
 
 @requirement("12.1-14", "12.1.1.1-1")
