@@ -42,6 +42,7 @@ __all__ = [
     "in_thread",
     "must_wait",
     "outcome_of",
+    "own_names",
     "receive",
     "receive_all",
     "receive_text",
@@ -69,6 +70,11 @@ def receive(consumer: MessageConsumer | JMSConsumer, timeout_ms: float = PATIENC
 def receive_all(consumer: MessageConsumer | JMSConsumer, count: int) -> list[Message]:
     """Return the next ``count`` messages, in order."""
     return [receive(consumer) for _ in range(count)]
+
+
+def own_names(message: Message) -> set[str]:
+    """Return the names of a message's properties, but those that JMS defines: who sets these and when is 3.5.9's affair."""
+    return {name for name in message.property_names if not name.startswith("JMSX")}
 
 
 def text_of(message: Message | None) -> str | None:

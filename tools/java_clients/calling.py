@@ -69,8 +69,9 @@ def _arguments(overload: Overload, given: Mapping[str, Any], of: object) -> list
 
 def _kind_asked_for(left: dict[str, Any]) -> str | None:
     """Take out the arguments that only say which overload is meant."""
-    if (body_type := left.pop("body_type", None)) is not None and left.get("body") is None:
-        return _BODIES.get(body_type, "none")
+    if "body" in left:
+        body_type = left.pop("body_type", None)
+        return _BODIES.get(body_type, "none") if left["body"] is None else None
     kind = left.pop("property_type", None)
     return None if kind is None else {"string": "String"}.get(kind, kind)
 

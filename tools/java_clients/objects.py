@@ -15,7 +15,7 @@ from java_clients.jvm import java_class
 from java_clients.proxies import proxy_of, python_behind
 from java_clients.surface import INTERFACES, Member, Overload, members_of
 from java_clients.throwing import guarded
-from java_clients.values import to_java_value, to_python_value
+from java_clients.values import boxed, to_java_value, to_python_value
 from jmsapi import api
 
 __all__ = ["Held", "wrap"]
@@ -95,6 +95,8 @@ def _elements(found: Any) -> Iterator[Any]:
 
 
 def _to_java(value: Any, kind: str) -> Any:
+    if kind == "Enumeration":
+        return java_class("java.util.Collections").enumeration(boxed(list(value)))
     if kind not in INTERFACES:
         return to_java_value(value, kind)
     if value is not None:

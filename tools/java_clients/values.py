@@ -126,13 +126,21 @@ def of_object(value: Any) -> Any:
     """Return the body of an ObjectMessage: as Java's own class where there is one, else pickled in a serializable pair."""
     if value is None:
         return None
-    if type(value) in (bool, int, float, str, bytes, list, dict, *_WRAPPERS):
+    if _is_javas(value):
         return boxed(value)
     try:
         text = pickle.dumps(value)
     except Exception as error:
         raise NotInJava(f"{type(value).__name__} is not serializable: {error}") from error
     return java_class("java.util.AbstractMap$SimpleImmutableEntry")(_PICKLED, _bytes(text))
+
+
+def _is_javas(value: Any) -> bool:
+    if type(value) is list:
+        return all(map(_is_javas, cast("list[Any]", value)))
+    if type(value) is dict:
+        return all(_is_javas(key) and _is_javas(one) for key, one in cast("dict[Any, Any]", value).items())
+    return value is None or type(value) in (bool, int, float, str, bytes, *_WRAPPERS)
 
 
 def class_for(kind: type) -> Any:

@@ -100,10 +100,16 @@ def _bytes(body: bytes) -> tuple[type[Message], dict[str, object]]:
         value[: len(part)] = part
         return len(part) or -1
 
+    def read_byte(_: object) -> int:
+        if not (part := reader.read(1)):
+            raise MessageEOFException("that was all")
+        return int.from_bytes(part, signed=True)
+
     def reset(_: object) -> None:
         reader.seek(0)
 
-    return BytesMessage, {"reset": reset, "body_length": len(body), "read_bytes": read_bytes}
+    # A provider may take the body in one piece or byte by byte.
+    return BytesMessage, {"reset": reset, "body_length": len(body), "read_bytes": read_bytes, "read_byte": read_byte}
 
 
 def _map(body: Mapping[str, object]) -> tuple[type[Message], dict[str, object]]:

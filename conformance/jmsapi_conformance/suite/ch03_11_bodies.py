@@ -19,7 +19,7 @@ from jmsapi import (
     StreamMessage,
     TextMessage,
 )
-from jmsapi_conformance.kit import receive
+from jmsapi_conformance.kit import own_names, receive
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._kinds import body_of, each_body, each_kind, fill, filled, passed
 
@@ -175,7 +175,7 @@ def test_clearing_the_body_leaves_the_properties(session: Session, kind: str) ->
     message.set_string_property("colour", "red")
     message.jms_type = "type"
     message.clear_body()
-    assert set(message.property_names) == {"colour"}
+    assert own_names(message) == {"colour"}
     assert (message.get_string_property("colour"), message.jms_type) == ("red", "type")
 
 

@@ -16,7 +16,7 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.fixtures import Names
-from jmsapi_conformance.kit import Recorder, eventually, expect_nothing, outcome_of, receive, receive_text, send_texts
+from jmsapi_conformance.kit import Recorder, eventually, expect_nothing, outcome_of, own_names, receive, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._kinds import body_of, each_kind, filled, passed
 
@@ -83,7 +83,7 @@ def test_anything_else_is_no_name(session: Session, context: JMSContext, name: s
             setter(message, name)
     with pytest.raises(IllegalArgumentException):
         context.create_producer().set_property(name, "text")
-    assert list(message.property_names) == []
+    assert own_names(message) == set()
 
 
 @requirement("3.5.1-2")
@@ -173,8 +173,8 @@ def test_the_names_of_all_properties_are_listed(session: Session) -> None:
     message = session.create_message()
     for name in ("a", "b", "c"):
         message.set_string_property(name, None)
-    assert set(message.property_names) == {"a", "b", "c"}
-    assert len(list(message.property_names)) == 3
+    assert own_names(message) == {"a", "b", "c"}
+    assert len(list(message.property_names)) == len(set(message.property_names))
 
 
 @requirement("3.5.6-2")
@@ -195,7 +195,7 @@ def test_clearing_removes_every_property(session: Session) -> None:
     for name in ("a", "b", "c"):
         message.set_string_property(name, "1")
     message.clear_properties()
-    assert list(message.property_names) == []
+    assert own_names(message) == set()
     assert message.get_string_property("a") is None
     assert not message.property_exists("a")
     with pytest.raises(NumberFormatException):
