@@ -68,6 +68,7 @@ class Faulty(Forwarding):
         self._clock = clock
         self._line = Line(clock, record.late)
         self._up = threading.RLock()
+        self._opened = False
         self._lost = False
         self._ways: dict[Handle, deque[_OnItsWay]] = {}
         self._instead: dict[int, ProviderError] = {}
@@ -78,7 +79,9 @@ class Faulty(Forwarding):
         """Connect, unless that is to fail."""
         fault = self._faults.meet("connect")
         if fault is None:
-            return super().open(events)
+            opened = super().open(events)
+            self._opened = True
+            return opened
         if fault.after:
             super().open(events).result()
         self._tap.close()
@@ -216,9 +219,9 @@ class Faulty(Forwarding):
 
     # ---- faults ---------------------------------------------------------------------------------------------------
     def cut(self) -> None:
-        """Lose the link."""
+        """Lose the link; there is none to lose before it is open."""
         with self._up:
-            if self._lost:
+            if self._lost or not self._opened:
                 return
             self._lost = True
             self._record.late(-sum(map(len, self._ways.values())))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
 import pytest
 
 import jmsapi
-from jmsapi.spi import ErrorKind
+import jmsapi_inproc
+from jmsapi.spi import Delivery, ErrorKind, Handle, ProviderError, SendResult
 from jmsapi.testing import EmbeddedBroker, HandClock, Operation
 
 DEADLINE_S = 20
@@ -358,6 +359,40 @@ def test_a_cut_in_the_middle_of_a_delivery(jms_broker: EmbeddedBroker) -> None:
         assert heard.wait(DEADLINE_S)
         del consumer
     assert [message.get_body(str) for message in jms_broker.queue("q").messages] == ["a", "b", "c"]
+
+
+class Heard:
+    """The core's side of a connection, which hears nothing but its end."""
+
+    def __init__(self) -> None:
+        self.lost: list[ProviderError] = []
+
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        raise AssertionError(deliveries)
+
+    def on_sent(self, results: Sequence[SendResult]) -> None:
+        raise AssertionError(results)
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        raise AssertionError(cause)
+
+    def on_lost(self, cause: ProviderError) -> None:
+        self.lost.append(cause)
+
+    def on_resumed(self) -> None:
+        raise AssertionError
+
+
+def test_a_connection_that_is_just_being_made_has_no_link_to_lose(jms_broker: EmbeddedBroker, jms_clock: HandClock) -> None:
+    provider = jmsapi_inproc.entry.create(jmsapi_inproc.entry.options()(scheme="inproc", host=jms_broker.name), jms_clock)
+    jms_broker.cut()
+    heard = Heard()
+    assert provider.open(heard).result(DEADLINE_S).provider == "inproc"
+    assert heard.lost == []
+    jms_broker.cut()
+    jms_broker.cut()
+    assert [cause.kind for cause in heard.lost] == [ErrorKind.CONNECTION]
+    provider.close().result(DEADLINE_S)
 
 
 def test_a_connection_with_a_failover_url_survives_the_cut(jms_broker: EmbeddedBroker) -> None:
