@@ -20,7 +20,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Generator, Hashable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, NoReturn, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -263,13 +263,12 @@ class Injector:
         except JMSException as error:
             raise to_runtime(error) from error
         credential = wanted.credential
-        # In a container this context is the injector's to join, commit and close.
-        if credential is None:
-            with injecting():
+        # In a container this context is the injector's to join and commit, if it knows of transactions; else it joins by itself.
+        with nullcontext() if self._transactions is None else injecting():
+            if credential is None:
                 return factory.create_context(session_mode=mode)
-        alias = _ALIAS.fullmatch(credential.password)
-        password = credential.password if alias is None else self._aliases(alias[1])
-        with injecting():
+            alias = _ALIAS.fullmatch(credential.password)
+            password = credential.password if alias is None else self._aliases(alias[1])
             return factory.create_context(credential.user_name, password, mode)
 
 

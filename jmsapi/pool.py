@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
+from jmsapi._core.container import outside_container
 from jmsapi.api import Connection, ConnectionFactory, Session
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
 
@@ -202,7 +203,9 @@ class SessionPool:
 
     def _connect(self) -> Connection:
         user, password = self._login
-        connection = self._factory.create_connection(user, password) if user is not None else self._factory.create_connection()
+        # It outlives the callback of a container that happens to need it first.
+        with outside_container():
+            connection = self._factory.create_connection(*((user, password) if user is not None else ()))
         try:
             connection.start()
         except BaseException:

@@ -47,7 +47,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi.asf": (*PUBLIC, "jmsapi._core.endpoint"),
     "jmsapi.transactions": ("jmsapi.errors",),
     "jmsapi.injection": (*PUBLIC, "jmsapi.transactions", "jmsapi._core.container"),
-    "jmsapi.pool": (*PUBLIC, "jmsapi._core.endpoint"),
+    "jmsapi.pool": (*PUBLIC, "jmsapi._core.container", "jmsapi._core.endpoint"),
     "jmsapi.spark": (*PUBLIC, "jmsapi.selector"),
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
     # The loopback server writes and reads the wire by the very code of its client; the test kit stands before a connection as

@@ -16,7 +16,15 @@ from typing import Final
 
 from jmsapi.transactions import Transactions
 
-__all__ = ["ContainerRules", "container_mode", "enter_container", "injecting", "leave_container", "rules_here"]
+__all__ = [
+    "ContainerRules",
+    "container_mode",
+    "enter_container",
+    "injecting",
+    "leave_container",
+    "outside_container",
+    "rules_here",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,16 @@ def injecting() -> Generator[None]:
     """Run a ``with`` block that makes a context which an injector has join, commit and close."""
     rules = _here.get()
     token = _here.set(None if rules is None else replace(rules, joins=False))
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
+@contextmanager
+def outside_container() -> Generator[None]:
+    """Run a ``with`` block that makes what outlives the call of the application code, such as the connections of a pool."""
+    token = _here.set(None)
     try:
         yield
     finally:

@@ -129,7 +129,9 @@ def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> Cal
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
-        raise _bad(what, f"its annotations cannot be read: {error}") from error
+        raise _bad(
+            what, f"its annotations cannot be read: {error}; they are read when it is deployed, from its module"
+        ) from error
     positional: list[Callable[[Any], object]] = []
     named: list[tuple[str, Callable[[Any], object]]] = []
     batch = injected = takes = gap = False
@@ -226,8 +228,9 @@ def _resolver(hint: Any, place: str, default: object) -> Callable[[Any], object]
     if hint is JMSContext:
         raise _bad(place, "a context is injected where it is marked: write Annotated[JMSContext, Inject()]")
     hint, optional = _without_none(hint)
-    if isinstance(hint, type) and issubclass(hint, Message):
-        return _message(hint, place)
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if all(isinstance(kind, type) and issubclass(kind, Message) for kind in kinds):
+        return _message(kinds, place)
     return _body(hint, place, optional=optional)
 
 
@@ -254,13 +257,13 @@ def _wrong(place: str, why: str) -> MessageFormatException:
 
 
 # ---- the message and its header ---------------------------------------------------------------------------------------
-def _message(kind: type[Message], place: str) -> Callable[[Any], object]:
-    if kind is Message:
+def _message(kinds: tuple[type[Message], ...], place: str) -> Callable[[Any], object]:
+    if Message in kinds:
         return lambda message: message
 
     def resolve(message: Message) -> object:
-        if not isinstance(message, kind):
-            raise _wrong(place, f"the message is {_kind_of(message)}, not a {kind.__name__}")
+        if not isinstance(message, kinds):
+            raise _wrong(place, f"the message is {_kind_of(message)}, not a {' or '.join(kind.__name__ for kind in kinds)}")
         return message
 
     return resolve

@@ -98,6 +98,12 @@ class _Read:
                     f"{self._group}: {type(note).__name__} decorates the class; decorate a method, or use MessageDriven",
                     error_code="no-callback",
                 )
+            if isinstance(note, JMSConnectionFactory) and not self._injects(target):
+                raise DeploymentException(
+                    f"{self._group}: JMSConnectionFactory on the class is for injected attributes, and it has none; decorate"
+                    " the callback, or give connectionFactoryLookup to MessageDriven",
+                    error_code="no-callback",
+                )
         methods = list(self._methods(target))
         if MessageListener in target.__mro__:
             return [self._legacy(target, methods)]
@@ -149,6 +155,10 @@ class _Read:
         try:
             return any(injects(hint) for hint in get_type_hints(target, include_extras=True).values())
         except (NameError, TypeError) as error:
+            # A name that only type checkers import is no matter, unless something is to be injected.
+            texts = [str(hint) for kind in target.__mro__ for hint in vars(kind).get("__annotations__", {}).values()]
+            if not any("Annotated" in text for text in texts):
+                return False
             raise DeploymentException(
                 f"{self._group}: its annotations cannot be read: {error}", error_code="bad-callback"
             ) from error

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import jmsapi
-from jmsapi import JMSContext, MapMessage, Message, MessageFormatException, TextMessage
+from jmsapi import BytesMessage, JMSContext, MapMessage, Message, MessageFormatException, TextMessage
 from jmsapi.injection import Inject
 from jmsapi.listener import (
     DeploymentException,
@@ -88,7 +88,12 @@ def test_a_message_is_given_as_it_is(context: JMSContext) -> None:
 def test_a_message_of_another_kind_is_an_error(context: JMSContext) -> None:
     def narrow(message: TextMessage) -> None: ...
 
+    def either(message: TextMessage | BytesMessage) -> None: ...
+
     assert "the message is a MapMessage, not a TextMessage" in unfit(narrow, context.create_map_message())
+    assert "not a TextMessage or BytesMessage" in unfit(either, context.create_map_message())
+    data = context.create_bytes_message()
+    assert called(either, data) == [data]
 
 
 def map_of(context: JMSContext, **values: Any) -> MapMessage:

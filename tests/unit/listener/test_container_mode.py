@@ -8,6 +8,7 @@ import jmsapi
 from jmsapi import IllegalStateException, JMSContext
 from jmsapi.injection import Injector
 from jmsapi.listener import container_mode
+from jmsapi.pool import SessionPool
 from jmsapi.transactions import LocalTransactions, Transaction
 
 
@@ -76,3 +77,29 @@ def test_an_injected_context_keeps_to_the_rules_and_its_injector_commits_it() ->
             consumer = context.create_consumer(queue)
             assert consumer.receive_body(str, 20_000) == "one"
             assert consumer.receive_no_wait() is None
+
+
+def test_sessions_to_borrow_are_not_bound_by_the_container_that_needs_them_first() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    with (
+        SessionPool(factory, sessions=2) as pool,
+        container_mode(transactions),
+        transactions.begin(),
+        pool.session() as one,
+        pool.session() as other,
+    ):
+        assert (one.transacted, other.transacted) == (False, False)
+
+
+def test_a_context_of_an_injector_that_knows_of_no_transactions_joins_by_itself() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    injector = Injector(factory)
+    context = injector.context()
+    with container_mode(transactions), pytest.raises(ZeroDivisionError), transactions.begin():
+        with injector.request():
+            context.create_producer().send(context.create_queue("own-injector"), "undone")
+        raise ZeroDivisionError
+    with factory.create_context() as outside:
+        assert outside.create_consumer(outside.create_queue("own-injector")).receive_no_wait() is None

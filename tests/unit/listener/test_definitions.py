@@ -449,6 +449,35 @@ def test_injected_attributes_have_a_request_for_each_message(message: Message) -
         bean.jms.create_message()
 
 
+def test_attributes_that_only_type_checkers_can_read_are_no_matter_unless_they_are_injected() -> None:
+    class Bean:
+        helper: "OnlyForCheckers"  # type: ignore[name-defined]  # noqa: F821, UP037
+
+        @JMSQueueListener("q")
+        def on(self, message: Message) -> None: ...
+
+    assert isinstance(definitions(Bean)[0].make(), Bean)
+    Bean.__annotations__["jms"] = "Annotated[JMSContext, OnlyForCheckers]"
+    assert "cannot be read" in refused("bad-callback", Bean)
+
+
+def test_a_factory_on_the_class_is_for_what_is_injected() -> None:
+    @JMSConnectionFactory("cf")
+    class Idle:
+        @JMSQueueListener("q")
+        def on(self, message: Message) -> None: ...
+
+    @JMSConnectionFactory("cf")
+    class Used:
+        jms: Annotated[JMSContext, Inject()]
+
+        @JMSQueueListener("q")
+        def on(self, message: Message) -> None: ...
+
+    assert "decorate the callback" in refused("no-callback", Idle)
+    assert spec_of(Used).connection_factory_lookup is None
+
+
 # ---- names, and what goes together ------------------------------------------------------------------------------------
 def test_an_endpoint_may_be_named() -> None:
     @MessageDriven(name="orders")
