@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -17,6 +18,7 @@ from jmsapi import ConnectionFactory
 from jmsapi.spi import Capabilities, Support
 from jmsapi.spi.capabilities import none
 from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.brokers import Wire
 
 __all__ = ["CLIENTS", "Client", "JavaBackend"]
 
@@ -29,7 +31,7 @@ class Client:
 
     name: str
     version: str
-    wire: str
+    wire: Wire
     """The launcher's word for it."""
     make: Callable[[str, str, str, str], Any]
     """Makes a factory of host:port, user and password, and options of the URL as a query."""
@@ -88,15 +90,15 @@ class JavaBackend(Backend):
         self._broker, self._version = broker, version
         jvm.start()
 
-    @property
-    def capabilities(self) -> Capabilities:  # type: ignore[override]
+    @cached_property
+    def capabilities(self) -> Capabilities:
         """Everything, but for what the client is known not to have."""
         bare = Capabilities(f"{self.client.name} {self.client.version}", self._broker, self._version)
         return bare.with_(**self.client.lacks)
 
     def factory(self, **options: object) -> ConnectionFactory:
         """Return a new factory; of the options those that every client has."""
-        given = {"host": self._parts.hostname, "port": self._parts.port}
+        given: dict[str, object] = {"host": self._parts.hostname, "port": self._parts.port}
         user, password = options.pop("user", self._parts.username), options.pop("password", self._parts.password)
         given |= {key: options.pop(key) for key in ("host", "port") if key in options}
         options.pop("checked", None)

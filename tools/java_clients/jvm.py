@@ -8,17 +8,17 @@ import shutil
 import subprocess
 import tempfile
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import jpype  # pyright: ignore[reportMissingTypeStubs]
-import jpype.config  # pyright: ignore[reportMissingTypeStubs]
-
-__all__ = ["absent_tools", "jars", "java_class", "start"]
+__all__ = ["absent_tools", "jars", "java_class", "jpype", "start"]
 
 _POM: Final = Path(__file__).with_name("pom.xml")
 _BUILD_S: Final = 600
-_api: Any = jpype
+# It has no types to check.
+jpype: Any = import_module("jpype")
+import_module("jpype.config")
 
 
 def absent_tools() -> list[str]:
@@ -48,16 +48,18 @@ def jars() -> Path:
 
 def start() -> None:
     """Start the JVM, unless it runs."""
-    if _api.isJVMStarted():
+    if jpype.isJVMStarted():
         return
     # Threads of clients that a test gave up must not keep the process.
-    _api.config.destroy_jvm = False
+    jpype.config.destroy_jvm = False
     # Bodies of tests are of java.util, and the brokers of tests are on this machine.
     trusting = "-Dorg.apache.activemq.SERIALIZABLE_PACKAGES=*"
-    _api.startJVM("-Xmx512m", "-Xrs", trusting, classpath=[str(jar) for jar in sorted(jars().glob("*.jar"))], convertStrings=False)
+    jpype.startJVM(
+        "-Xmx512m", "-Xrs", trusting, classpath=[str(jar) for jar in sorted(jars().glob("*.jar"))], convertStrings=False
+    )
 
 
 @cache
 def java_class(name: str) -> Any:
     """Return a Java class by its full name; those of JMS by their simple one."""
-    return _api.JClass(name if "." in name or name.startswith("[") else f"jakarta.jms.{name}")
+    return jpype.JClass(name if "." in name or name.startswith("[") else f"jakarta.jms.{name}")

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-import jpype  # pyright: ignore[reportMissingTypeStubs]
-
 from java_clients.calling import chosen
-from java_clients.jvm import java_class
+from java_clients.jvm import java_class, jpype
 from java_clients.proxies import proxy_of, python_behind
 from java_clients.surface import INTERFACES, Member, Overload, members_of
 from java_clients.throwing import guarded
@@ -20,7 +18,6 @@ from jmsapi import api
 
 __all__ = ["Held", "wrap"]
 
-_api: Any = jpype
 _MESSAGES: Final = ("BytesMessage", "MapMessage", "ObjectMessage", "StreamMessage", "TextMessage", "Message")
 _DESTINATIONS: Final = ("TemporaryQueue", "TemporaryTopic", "Queue", "Topic")
 _known: weakref.WeakValueDictionary[tuple[int, type], Held] = weakref.WeakValueDictionary()
@@ -49,6 +46,13 @@ class Held:
     def __hash__(self) -> int:
         return int(self._held.hashCode()) if isinstance(self, api.Destination) else id(self)
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Let administered objects be stored, in the form that Java has for it."""
+        buffer = java_class("java.io.ByteArrayOutputStream")()
+        guarded(java_class("java.io.ObjectOutputStream")(buffer).writeObject, self._held)
+        declared = "ConnectionFactory" if isinstance(self, api.ConnectionFactory) else "Destination"
+        return _rebuilt, (to_python_value(buffer.toByteArray()), declared)
+
     def __repr__(self) -> str:
         return f"<Java {self._held.getClass().getSimpleName()} {self._held.toString()}>"
 
@@ -68,7 +72,7 @@ def wrap(found: Any, declared: str) -> Any:
     behind = python_behind(found)
     if behind is not None:
         return behind
-    names = (declared,)
+    names: tuple[str, ...] = (declared,)
     if declared == "Message":
         names = _first(found, _MESSAGES)
     elif declared in ("Destination", "Queue", "Topic"):
@@ -81,6 +85,11 @@ def wrap(found: Any, declared: str) -> Any:
     if known is None:
         known = _known[key] = kind(found)
     return known
+
+
+def _rebuilt(stored: bytes, declared: str) -> Any:
+    source = java_class("java.io.ByteArrayInputStream")(to_java_value(stored, "byte[]"))
+    return wrap(guarded(java_class("java.io.ObjectInputStream")(source).readObject), declared)
 
 
 def _first(found: Any, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,7 +110,7 @@ def _to_java(value: Any, kind: str) -> Any:
         return to_java_value(value, kind)
     if value is not None:
         value = value.java if isinstance(value, Held) else proxy_of(value, kind, wrap, _to_java)
-    return _api.JObject(value, java_class(kind))
+    return jpype.JObject(value, java_class(kind))
 
 
 @cache
@@ -150,9 +159,9 @@ def _call(self: Held, overload: Overload, arguments: list[Any]) -> Any:
 def _read_bytes(self: Held, _: list[Overload], given: dict[str, Any]) -> int:
     """Fill the caller's buffer, as Java fills an array."""
     target = given["value"]
-    buffer = _api.JArray(_api.JByte)(len(target))
+    buffer = jpype.JArray(jpype.JByte)(len(target))
     length = given.get("length")
-    count = int(guarded(self.java.readBytes, buffer, *([] if length is None else [_api.JInt(length)])))
+    count = int(guarded(self.java.readBytes, buffer, *([] if length is None else [jpype.JInt(length)])))
     for index in range(max(count, 0)):
         target[index] = buffer[index] & 255
     return count

@@ -25,7 +25,7 @@ def put(backend: JavaBackend) -> None:
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> JavaBackend:
     """Give the Java client that this test is about."""
-    return _backends[request.config.getoption("--jms-url")]
+    return _backends[str(request.config.getoption("--jms-url"))]
 
 
 @pytest.fixture

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import jpype  # pyright: ignore[reportMissingTypeStubs]
-
-from java_clients.jvm import java_class
+from java_clients.jvm import java_class, jpype
 from java_clients.surface import Member, Overload, members_of
 from java_clients.throwing import NotInJava, translated
 
 __all__ = ["proxy_of", "python_behind"]
 
-_api: Any = jpype
 Wrap = Callable[[Any, str], Any]
 _MESSAGES: Final = ("BytesMessage", "MapMessage", "ObjectMessage", "StreamMessage", "TextMessage", "Message")
 
@@ -52,14 +49,14 @@ class _Behind:
         return None if way.returns == "void" else self._unwrap(answer, way.returns)
 
     def _value(self, value: Any, kind: str) -> Any:
-        return translated(value) if isinstance(value, _api.JException) else self._wrap(value, kind)
+        return translated(value) if isinstance(value, jpype.JException) else self._wrap(value, kind)
 
     def _read_bytes(self, given: tuple[Any, ...]) -> Any:
         buffer = bytearray(len(given[0]))
         count = self.thing.read_bytes(buffer, *map(int, given[1:]))
         for index, one in enumerate(buffer[: max(count, 0)]):
             given[0][index] = one - 256 if one > 127 else one
-        return _api.JInt(count)
+        return jpype.JInt(count)
 
 
 def proxy_of(thing: Any, declared: str, wrap: Wrap, unwrap: Wrap) -> Any:
@@ -78,7 +75,7 @@ def proxy_of(thing: Any, declared: str, wrap: Wrap, unwrap: Wrap) -> Any:
         interface = next(name for name in _MESSAGES if isinstance(thing, getattr(api, name)))
     if declared in ("Destination", "Queue", "Topic"):
         raise NotInJava(f"{thing!r} is no destination of this client")
-    return _api.JProxy(java_class(interface), inst=_Behind(thing, interface, wrap, unwrap), convert=True)
+    return jpype.JProxy(java_class(interface), inst=_Behind(thing, interface, wrap, unwrap), convert=True)
 
 
 def python_behind(found: Any) -> Any:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 __all__ = ["INTERFACES", "Member", "Overload", "members_of"]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jpype  # pyright: ignore[reportMissingTypeStubs]
-
+from java_clients.jvm import jpype
 from jmsapi import JMSError, UnsupportedFeatureException, UnsupportedOperationException, errors
 
 __all__ = ["JavaThrowable", "NotInJava", "NotThere", "guarded", "translated"]
-
-_api: Any = jpype
 
 
 class NotInJava(Exception):
@@ -57,12 +54,12 @@ def _from(thrown: Any, error: Exception) -> Exception:
 
 def _cause(thrown: Any) -> BaseException:
     # A Python exception that passed through Java is still itself.
-    return translated(thrown) if isinstance(thrown, _api.JException) else thrown
+    return translated(thrown) if isinstance(thrown, jpype.JException) else thrown
 
 
 def guarded(call: Callable[..., Any], *arguments: Any) -> Any:
     """Call into Java; what it throws is raised as ours."""
     try:
         return call(*arguments)
-    except _api.JException as thrown:
+    except jpype.JException as thrown:
         raise translated(thrown) from translated(thrown).__cause__

@@ -7,21 +7,18 @@ import pickle
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-import jpype  # pyright: ignore[reportMissingTypeStubs]
-
-from java_clients.jvm import java_class
+from java_clients.jvm import java_class, jpype
 from java_clients.throwing import NotInJava
 from jmsapi import Byte, Char, Double, Float, Int, Long, Short
 from jmsapi.values import INT_RANGE
 
 __all__ = ["boxed", "class_for", "fits", "of_object", "to_java_value", "to_python_value"]
 
-_api: Any = jpype
 _BYTES = bytes | bytearray | memoryview
 _WHOLE: Final = ("byte", "short", "int", "long")
 _WRAPPERS: Final[dict[type, str]] = {
-    bool: "Boolean", Byte: "Byte", Short: "Short", Int: "Integer", Long: "Long", Float: "Float", Double: "Double", float: "Double",
-    Char: "Character",
+    bool: "Boolean", Byte: "Byte", Short: "Short", Int: "Integer", Long: "Long", Float: "Float", Double: "Double",
+    float: "Double", Char: "Character",
 }  # fmt: skip
 _UNWRAPPED: Final[dict[str, type]] = {
     "Boolean": bool, "Byte": Byte, "Short": Short, "Integer": int, "Long": Long, "Float": Float, "Double": float,
@@ -58,35 +55,35 @@ def fits(value: Any, kind: str) -> bool:
 def to_java_value(value: Any, kind: str) -> Any:
     """Return a value that ``fits`` as the Java type."""
     if kind == "boolean":
-        return _api.JBoolean(value)
+        return jpype.JBoolean(value)
     if kind in _WHOLE:
-        return {"byte": _api.JByte, "short": _api.JShort, "int": _api.JInt, "long": _api.JLong}[kind](int(value))
+        return {"byte": jpype.JByte, "short": jpype.JShort, "int": jpype.JInt, "long": jpype.JLong}[kind](int(value))
     if kind == "float":
-        return _api.JFloat(Float(value))
+        return jpype.JFloat(Float(value))
     if kind == "double":
-        return _api.JDouble(float(value))
+        return jpype.JDouble(float(value))
     if kind == "char":
-        return _api.JChar(str(value))
+        return jpype.JChar(str(value))
     if kind == "String":
-        return _api.JObject(None, java_class("java.lang.String")) if value is None else _string(value)
+        return jpype.JObject(None, java_class("java.lang.String")) if value is None else _string(value)
     if kind == "byte[]":
-        return _api.JObject(None, _api.JArray(_api.JByte)) if value is None else _bytes(value)
+        return jpype.JObject(None, jpype.JArray(jpype.JByte)) if value is None else _bytes(value)
     if kind.startswith("Map<"):
-        return _api.JObject(None if value is None else boxed(dict(value)), java_class("java.util.Map"))
+        return jpype.JObject(None if value is None else boxed(dict(value)), java_class("java.util.Map"))
     if kind.startswith("Class"):
         return None if value is None else class_for(value)
     target = java_class("java.lang.Object" if kind == "Object" else "java.io.Serializable")
-    return _api.JObject(boxed(value) if kind == "Object" else of_object(value), target)
+    return jpype.JObject(boxed(value) if kind == "Object" else of_object(value), target)
 
 
 def _string(text: str) -> Any:
     # Through UTF-16, so that a lone surrogate arrives as it is.
     units = text.encode("utf-16-be", "surrogatepass")
-    return java_class("java.lang.String")(_bytes(units), "UTF-16BE") if not text.isascii() else _api.JString(text)
+    return java_class("java.lang.String")(_bytes(units), "UTF-16BE") if not text.isascii() else jpype.JString(text)
 
 
 def _bytes(value: Any) -> Any:
-    return _api.JArray(_api.JByte)([one - 256 if one > 127 else one for one in bytes(value)])
+    return jpype.JArray(jpype.JByte)([one - 256 if one > 127 else one for one in bytes(value)])
 
 
 def boxed(value: Any) -> Any:
@@ -102,14 +99,15 @@ def boxed(value: Any) -> Any:
             return java_class(f"java.lang.{wrapper}")(value)
     if isinstance(value, int):
         return _integer(value)
+    content: Any = value
     if isinstance(value, list):
         made = java_class("java.util.ArrayList")()
-        for one in cast("list[Any]", value):
+        for one in content:
             made.add(boxed(one))
         return made
     if isinstance(value, Mapping):
         table = java_class("java.util.HashMap")()
-        for key, one in cast("Mapping[Any, Any]", value).items():
+        for key, one in content.items():
             table.put(boxed(key), boxed(one))
         return table
     return java_class("java.lang.Object")()
@@ -136,10 +134,11 @@ def of_object(value: Any) -> Any:
 
 
 def _is_javas(value: Any) -> bool:
+    content: Any = value
     if type(value) is list:
-        return all(map(_is_javas, cast("list[Any]", value)))
+        return all(map(_is_javas, content))
     if type(value) is dict:
-        return all(_is_javas(key) and _is_javas(one) for key, one in cast("dict[Any, Any]", value).items())
+        return all(_is_javas(key) and _is_javas(one) for key, one in content.items())
     return value is None or type(value) in (bool, int, float, str, bytes, *_WRAPPERS)
 
 

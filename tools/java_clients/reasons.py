@@ -1,0 +1,78 @@
+"""What is known about tests that a Java client fails: ``reasons.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from jmsapi_conformance.document import Outcome
+from jmsapi_conformance.inventory import by_id
+from jmsapi_conformance.verdicts import Verdict
+
+__all__ = ["Reason", "explained", "load"]
+
+_FILE: Final = Path(__file__).with_name("reasons.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One deviation of one or more clients."""
+
+    clients: tuple[str, ...]
+    """Schemes of their URLs."""
+    tests: tuple[str, ...]
+    """Names of tests; ``*`` stands for any text."""
+    says: str
+    """What the client does."""
+    requirement: str
+    """The id that shows the test right; all ids of the test when empty."""
+
+    def covers(self, client: str, test: str) -> bool:
+        """Return whether a failure of a client is this one."""
+        return client in self.clients and any(re.fullmatch(_expression(one), test) for one in self.tests)
+
+
+def _expression(pattern: str) -> str:
+    return ".*".join(map(re.escape, pattern.split("*")))
+
+
+def load(path: Path = _FILE) -> list[Reason]:
+    """Read the reasons; an id that is no requirement is refused."""
+    found: list[Reason] = []
+    for one in tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]:
+        reason = Reason(tuple(one["clients"]), tuple(one["tests"]), one["says"], one.get("requirement", ""))
+        if reason.requirement:
+            by_id(reason.requirement)
+        found.append(reason)
+    return found
+
+
+def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason]) -> tuple[tuple[Outcome, ...], list[str]]:
+    """Put the reason to each failure.
+
+    Args:
+        client: The scheme of its URL.
+        outcomes: Of all tests.
+        reasons: All that are known.
+    Returns:
+        The outcomes with remarks, and the failures that nothing is known about.
+    """
+    known = list(reasons)
+    unknown: list[str] = []
+    told: list[Outcome] = []
+    for one in outcomes:
+        if one.verdict is not Verdict.FAIL:
+            told.append(one)
+            continue
+        why = next((reason for reason in known if reason.covers(client, one.test)), None)
+        if why is None:
+            unknown.append(f"{one.test}: {one.reason}")
+            told.append(one)
+            continue
+        right = why.requirement or ", ".join(one.requirements)
+        told.append(replace(one, remark=f"{why.says} The test is right by {right}."))
+    return tuple(told), unknown
