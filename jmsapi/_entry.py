@@ -53,7 +53,12 @@ def connection_factory(url: str, **options: object) -> ConnectionFactory:
 
     _must_be(url, str, "a URL", "bad-url")
     settings = config.parse_url(url, options, entries=providers)
-    return ConnectionFactoryImpl(providers[settings.scheme], settings)
+    entry = providers[settings.scheme]
+    if getattr(entry, "xa", False) and settings.failover is None:
+        from jmsapi._core.xa_factory import XAConnectionFactoryImpl
+
+        return XAConnectionFactoryImpl(entry, settings)
+    return ConnectionFactoryImpl(entry, settings)
 
 
 @overload

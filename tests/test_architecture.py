@@ -13,18 +13,20 @@ BANNED_NAMES = ("util", "common", "manager", "misc", "helper")
 
 # Room -> the rooms it may import. A module belongs to the longest room that its dotted name begins with. "public" is
 # what an application sees: the package jmsapi itself, with errors, values and the interfaces. Later rooms have their row already.
-PUBLIC = ("jmsapi", "jmsapi.errors", "jmsapi.values", "jmsapi.api")
+PUBLIC = ("jmsapi", "jmsapi.errors", "jmsapi.values", "jmsapi.xa", "jmsapi.api")
 ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi_selector": (),
     "jmsapi.errors": (),
     "jmsapi._version": (),
     "jmsapi.values": ("jmsapi.errors",),
+    "jmsapi.xa": ("jmsapi.errors",),
     "jmsapi.api": ("jmsapi.errors", "jmsapi.values"),
     "jmsapi.spi": ("jmsapi.errors", "jmsapi.values"),
     "jmsapi.selector": ("jmsapi.errors", "jmsapi_selector"),
     "jmsapi._emulation": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi._core": (
         "jmsapi.errors",
+        "jmsapi.xa",
         "jmsapi.values",
         "jmsapi.api",
         "jmsapi.spi",
@@ -64,7 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "jmsapi_stomp",
     ),
     "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi_selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),
-    "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi", "jmsapi_selector"),
+    "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.xa", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     "jmsapi_amqp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     # A stored broker of this process is restarted by its own means.

@@ -118,6 +118,8 @@ class ConsumerImpl(MessageConsumer):
         check_listener(listener)
         session = self.session
         self.check_open()
+        if listener is not None:
+            session.check_may_listen()
         with session.lock:
             self.listener = listener
             if listener is not None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         Topic,
     )
 
-__all__ = ["JMSContextImpl", "new_context", "runtime"]
+__all__ = ["JMSContextImpl", "SharedConnection", "new_context", "runtime"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,7 +60,7 @@ def runtime(method: Callable[P, R]) -> Callable[P, R]:
     return translated
 
 
-class _Shared:
+class SharedConnection:
     """A connection and how many contexts are open on it; the last one to close closes it (11.2.6-2)."""
 
     def __init__(self, connection: ConnectionImpl) -> None:
@@ -99,13 +99,15 @@ def new_context(
     except JMSException:
         connection.close()
         raise
-    return (kind or JMSContextImpl)(_Shared(connection), mode)
+    return (kind or JMSContextImpl)(SharedConnection(connection), mode)
 
 
 class JMSContextImpl(JMSContext):
     """A context; its session is made when first needed, so that a client id can still be set before."""
 
-    def __init__(self, shared: _Shared, mode: int) -> None:
+    session_kind: type[SessionImpl] = SessionImpl
+
+    def __init__(self, shared: SharedConnection, mode: int) -> None:
         self._shared = shared
         self._mode = mode
         self._session: SessionImpl | None = None
@@ -128,7 +130,7 @@ class JMSContextImpl(JMSContext):
         session = self._session
         if session is not None:
             return session
-        made = connection.add_session(SessionImpl, self._mode, None, None)
+        made = connection.add_session(self.session_kind, self._mode, None, None)
         with self._guard:
             if not self._closed:
                 self._session = session = self._session or made

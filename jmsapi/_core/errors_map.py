@@ -16,7 +16,8 @@ from jmsapi.errors import (
     TransactionRolledBackException,
     UnsupportedFeatureException,
 )
-from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi.spi import BranchError, ErrorKind, ProviderError
+from jmsapi.xa import XAException
 
 __all__ = ["jms_error"]
 
@@ -50,6 +51,10 @@ def jms_error(error: BaseException, asked: str) -> JMSException:
     """
     if isinstance(error, JMSException):
         return error
+    if isinstance(error, BranchError):
+        failure = XAException(error.message, error.code)
+        failure.__cause__ = error
+        return failure
     if isinstance(error, ProviderError) and error.kind is ErrorKind.UNSUPPORTED:
         refusal = UnsupportedFeatureException(asked, "here", reason=f"{asked}: {error.message}")
         refusal.__cause__ = error

@@ -32,7 +32,9 @@ from jmsapi.spi import (
     SendResult,
     Support,
     Tag,
+    XAProvider,
     failed,
+    none,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +118,10 @@ class Link:
         except ProviderError as error:
             raise jms_error(error, "connect") from error
         try:
-            return opened, result(opened.open(self), longest_ms / 1000 + _GRACE_S, "connect")
+            capabilities = result(opened.open(self), longest_ms / 1000 + _GRACE_S, "connect")
+            if capabilities.xa and not isinstance(opened, XAProvider):
+                capabilities = capabilities.with_(xa=none("what stands before the provider offers no distributed transactions"))
+            return opened, capabilities
         except BaseException:
             self.closed = True
             opened.close()

@@ -90,7 +90,9 @@ class SessionImpl(Creators):
         self.handle: Handle = self.link.call(
             lambda: self.link.provider.open_session(transacted=mode == TRANSACTED), "create a session"
         )
-        self.transaction = LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
+        self.transaction: LocalTransaction | NoTransaction = (
+            LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
+        )
 
     closes_last = False
     """Whether a connection closes it after its other sessions, which settle what it has received."""
@@ -226,6 +228,9 @@ class SessionImpl(Creators):
             if not ack.done():
                 with suppress(ProviderError, FutureTimeout):
                     ack.result(self._ack_timeout)
+
+    def check_may_listen(self) -> None:
+        """Raise IllegalStateException when the session takes no message listeners; this one does."""
 
     # ---- transactions ---------------------------------------------------------------------------------------------
     def enlist(self) -> None:

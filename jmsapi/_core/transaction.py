@@ -18,7 +18,7 @@ __all__ = ["LocalTransaction", "NoTransaction"]
 
 
 class NoTransaction:
-    """What a session without transactions has."""
+    """What a session without local transactions has."""
 
     def handle(self) -> Handle | None:
         """Return None: sends and acks stand for themselves."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jmsapi._emulation.buffering import TX, BufferedTransaction
-from jmsapi._emulation.checked import Checked
+from jmsapi._emulation.checked_xa import checked
 from jmsapi._emulation.filtering import Filtering
 from jmsapi._emulation.reconnecting import Reconnecting, Watch
 from jmsapi.spi import Clock, Provider
@@ -30,7 +30,7 @@ def build(make: Callable[[ProviderOptions], Provider], options: ProviderOptions,
     if failover is None:
         return _of_a_link(make(options), options, clock)
     made_again = Reconnecting(lambda server: _of_a_link(make(server), server, clock), options, failover, clock, watch)
-    return Checked(made_again, options) if options.checked else made_again
+    return checked(made_again, options) if options.checked else made_again
 
 
 def _of_a_link(provider: Provider, options: ProviderOptions, clock: Clock) -> Provider:
@@ -40,4 +40,4 @@ def _of_a_link(provider: Provider, options: ProviderOptions, clock: Clock) -> Pr
     if options.scheme != "inproc":
         # The in-process broker evaluates selectors and no-local with the engine itself.
         provider = Filtering(provider, options, clock)
-    return Checked(provider, options) if options.checked else provider
+    return checked(provider, options) if options.checked else provider

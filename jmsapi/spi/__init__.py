@@ -23,6 +23,7 @@ from jmsapi.spi.model import (
 )
 from jmsapi.spi.provider import DONE, VERSION, Events, KeepsTime, Provider, ProviderEntry, SendResult, completed, failed
 from jmsapi.spi.view import HeaderView
+from jmsapi.spi.xa import BranchError, BranchId, XAProvider
 
 __all__ = [
     "DONE",
@@ -36,6 +37,8 @@ __all__ = [
     "Address",
     "Body",
     "BodyValue",
+    "BranchError",
+    "BranchId",
     "Capabilities",
     "Clock",
     "ConsumerSpec",
@@ -60,6 +63,7 @@ __all__ = [
     "SystemClock",
     "Tag",
     "Timer",
+    "XAProvider",
     "completed",
     "emulated",
     "failed",

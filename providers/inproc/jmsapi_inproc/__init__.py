@@ -28,6 +28,7 @@ class _Entry:
     name = "inproc"
     schemes = ("inproc",)
     extra = None
+    xa = True
 
     def options(self) -> type[ProviderOptions]:
         """Return the pydantic model of the options."""
@@ -37,15 +38,15 @@ class _Entry:
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make a connection that is not open yet."""
-        from jmsapi_inproc.connection import InprocProvider
+        from jmsapi_inproc.branch_calls import InprocXAProvider
         from jmsapi_inproc.options import InprocOptions
 
         if not isinstance(options, InprocOptions):
             raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")
         embedding = embedding_of(options.host)
         if embedding is None:
-            return InprocProvider(options, clock)
-        return embedding.wrap(InprocProvider(options, embedding.clock))
+            return InprocXAProvider(options, clock)
+        return embedding.wrap(InprocXAProvider(options, embedding.clock))
 
     def clock(self, options: ProviderOptions) -> Clock | None:
         """Return the clock of an embedded broker's connections; see ``jmsapi.spi.KeepsTime``."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import Address, Clock, ConsumerSpec, Delivery, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
 from jmsapi_inproc.agenda import Agenda
+from jmsapi_inproc.branches import Branches
 from jmsapi_inproc.filing import stored_queue
 from jmsapi_inproc.handles import Browser, Consumer, Session
 from jmsapi_inproc.messages import Selector
@@ -49,6 +50,7 @@ class Broker:
         self.consumers: dict[int, Consumer] = {}
         self.connections: set[InprocProvider] = set()
         self.subscriptions = Subscriptions(self)
+        self.branches = Branches(self)
         self.outbox: dict[Consumer, list[Delivery]] | None = None
         """While several messages are filed at once: deliveries by consumer, said at the end."""
         self._queues: dict[str, Queue] = {}
@@ -76,6 +78,7 @@ class Broker:
                     self.subscriptions.restore(topic, shelf)
                 else:
                     self._queues[name] = stored_queue(self, name, shelf)
+            self.branches.restore()
             self.store.schedule.load()
         except sqlite3.Error as error:
             file.close()
@@ -324,7 +327,7 @@ def retire(broker: Broker) -> None:
     """
     store = broker.store
     with _lock, broker.lock:
-        if store is None or broker.connections or _brokers.get(broker.name) is not broker:
+        if store is None or broker.connections or broker.branches or _brokers.get(broker.name) is not broker:
             return
         del _brokers[broker.name]
         store.closing = True

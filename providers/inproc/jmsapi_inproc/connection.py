@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import (
     DONE,
+    NATIVE,
     Address,
     Capabilities,
     Clock,
@@ -44,7 +45,7 @@ __all__ = ["CAPABILITIES", "InprocProvider"]
 CAPABILITIES: Final = Capabilities(
     provider="inproc",
     broker="jmsapi in-process",
-    xa=none("the in-process broker has no XA transactions yet"),
+    xa=NATIVE,
     missing_queue_reported=none("a queue comes into being when it is first named"),
     user_id=none("the in-process broker knows no users"),
 )
@@ -111,10 +112,6 @@ class InprocProvider:
     def say_lost(self, cause: ProviderError) -> None:
         """Tell the core that the link is lost."""
         self.events.on_lost(cause)
-
-    def now_ms(self) -> int:
-        """Return milliseconds since 1970, as the broker has it."""
-        return self._clock.now_ms()
 
     def open_session(self, *, transacted: bool) -> Future[Handle]:
         """Make a session token."""
@@ -345,6 +342,7 @@ class InprocProvider:
 
     def _release_session(self, broker: Broker, session: Session) -> None:
         session.closed = True
+        broker.branches.leave(session)
         if session.transaction is not None:
             session.transaction.roll_back()
         for child in list(session.children):

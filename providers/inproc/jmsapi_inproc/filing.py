@@ -18,7 +18,7 @@ from jmsapi_inproc.store_writer import Filing
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
-    from jmsapi_inproc.connection import InprocProvider
+    from jmsapi_inproc.topics import Sender
 
 __all__ = ["forget", "plan", "recount", "stored_queue"]
 
@@ -33,14 +33,14 @@ def stored_queue(broker: Broker, name: str, shelf: Shelf) -> Queue:
     return queue
 
 
-def plan(queue: Queue, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+def plan(queue: Queue, envelope: Envelope, sender: Sender, filing: Filing) -> None:
     """Have a message filed when what belongs to it is written; a PERSISTENT one is written itself, if its queue is kept.
 
     One that is not PERSISTENT is written only for want of room in memory, and forgotten when the broker starts again.
     """
     shelf = queue.shelf
     due = envelope.delivery_time
-    delayed = due > envelope.timestamp and due > sender.now_ms()
+    delayed = due > envelope.timestamp and due > queue.now_ms()
     passing = envelope.delivery_mode != PERSISTENT
     if shelf is None or (passing and delayed):
         filing.then(lambda: None if queue.gone else queue.publish(envelope, sender))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jmsapi_inproc.connection import InprocProvider
     from jmsapi_inproc.store import Shelf
     from jmsapi_inproc.store_writer import Filing
+    from jmsapi_inproc.topics import Sender
 
 __all__ = ["Queue"]
 
@@ -80,7 +81,7 @@ class Queue:
         self._order = 0
         self._delayed = 0
 
-    def publish(self, envelope: Envelope, sender: InprocProvider) -> None:
+    def publish(self, envelope: Envelope, sender: Sender) -> None:
         """File a message now or at its delivery time."""
         message = Message(envelope, group_of(envelope) if envelope.properties else None)
         due = envelope.delivery_time
@@ -94,6 +95,10 @@ class Queue:
         """Have a message filed when its time has come."""
         self._delayed += 1
         self._broker.agenda.delay(message, self)
+
+    def now_ms(self) -> int:
+        """Return milliseconds since 1970, as the broker has it."""
+        return self._broker.clock.now_ms()
 
     def next_order(self) -> int:
         """Return the order number of a message that is about to be written."""
@@ -109,7 +114,7 @@ class Queue:
         """Take note of the highest order number in the file."""
         self._order = order
 
-    def plan(self, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+    def plan(self, envelope: Envelope, sender: Sender, filing: Filing) -> None:
         """Have a message filed when what belongs to it is written; in a stored broker."""
         from jmsapi_inproc.filing import plan
 

@@ -30,8 +30,6 @@ ORDER_BITS: Final = 42
 PLACE_SHIFT: Final = ORDER_BITS + 4
 MOST_PLACES: Final = 1 << 17
 DELAYED_LEVEL: Final = 15
-PREPARED_PLACE: Final = 0
-"""Holds what prepared transactions have sent; no queue has this number."""
 CLOSED_IN_ORDER: Final = 0
 """A place of this number stands in the file while no broker has it and the last one ended in order."""
 _LAST_ORDER: Final = (1 << ORDER_BITS) - 1
@@ -230,11 +228,15 @@ class Store:
         self.schedule = Schedule(self, broker)
         self._swept = 0
         self._next_place = 1
+        self._hidden = 0
         self._reader = file.reader
         # Messages that are not PERSISTENT stay when the broker ended in order; else they go, as they must not come twice (4.7-2).
         if not file.writer.execute(f"DELETE FROM place WHERE id = {CLOSED_IN_ORDER}").rowcount:
             file.writer.execute("DELETE FROM message WHERE delivery_mode = 1")
         self.places = [_place_of(row) for row in self._all(f"SELECT {', '.join(Place._fields[1:])}, id FROM place")]
+        self._hidden = self.highest(0, (1 << PLACE_SHIFT) - 1)
+        for (last,) in self.query("SELECT max(id) FROM branch"):
+            self._hidden = max(self._hidden, cast("int", last or 0))
         self._taken = {place.number for place in self.places}
 
     def shelves(self) -> Iterator[Shelf]:
@@ -365,6 +367,19 @@ class Store:
         self._taken.add(number)
         self._next_place = number % (MOST_PLACES - 1) + 1
         return Shelf(self, Place(number, topic, name, client_id, subscription, shared, no_local, selector, False), known=False)
+
+    def next_hidden(self) -> int:
+        """Return a number of the place of prepared transactions, or for one of them."""
+        self._hidden += 1
+        return self._hidden
+
+    def query(self, statement: str, *values: int) -> Iterator[Row]:
+        """Give what a statement finds in the file.
+
+        Raises:
+            ProviderError: The file is damaged; then the broker ends.
+        """
+        return self._all(statement, *values)
 
     def _all(self, statement: str, *values: int) -> Iterator[Row]:
         try:

@@ -23,7 +23,7 @@ __all__ = ["SCHEMA_VERSION", "StoreFile", "is_full", "refusal"]
 
 APPLICATION_ID: Final = 0x4A4D5351
 """``JMSQ``, in the header of every SQLite file of ours."""
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 CHECKPOINT_PAGES: Final = 4000
 _MAGIC: Final = b"SQLite format 3\0"
 _CLOSING_S: Final = 15.0
@@ -38,7 +38,11 @@ CREATE INDEX message_due ON message(due) WHERE due IS NOT NULL;
 CREATE INDEX message_expiration ON message(expiration) WHERE expiration > 0;
 CREATE INDEX message_passing ON message(key) WHERE delivery_mode = 1;
 """
-_STEPS: Final = (_VERSION_1,)
+_VERSION_2: Final = """
+CREATE TABLE branch (id INTEGER PRIMARY KEY, format_id INTEGER NOT NULL, global_id BLOB NOT NULL, qualifier BLOB NOT NULL);
+CREATE TABLE branch_work (key INTEGER PRIMARY KEY, branch INTEGER NOT NULL, sent INTEGER NOT NULL, client_id TEXT);
+"""
+_STEPS: Final = (_VERSION_1, _VERSION_2)
 """The statements that lead from each version to the next."""
 
 _held: Final[set[Path]] = set()

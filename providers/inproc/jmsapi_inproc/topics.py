@@ -10,7 +10,7 @@ Spec: 6.11.1 to 6.11.5, SHS-1 to SHS-59.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
 from jmsapi_inproc.filing import plan, stored_queue
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jmsapi_inproc.store import Shelf
     from jmsapi_inproc.store_writer import Filing
 
-__all__ = ["Subscription", "SubscriptionKey", "Subscriptions", "Topic"]
+__all__ = ["Sender", "Subscription", "SubscriptionKey", "Subscriptions", "Topic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,15 @@ class SubscriptionKey:
     durable: bool
     client_id: str | None
     name: str
+
+
+class Sender(Protocol):
+    """Who sends, as far as a subscription asks for it."""
+
+    @property
+    def client_id(self) -> str | None:
+        """The client id of the connection."""
+        ...
 
 
 class Topic:
@@ -47,13 +56,13 @@ class Topic:
         self.gone = False
         self.subscriptions: list[Subscription] = []
 
-    def publish(self, envelope: Envelope, sender: InprocProvider) -> None:
+    def publish(self, envelope: Envelope, sender: Sender) -> None:
         """File a message in every subscription that wants it, now or at its delivery time."""
         for subscription in self.subscriptions:
             if subscription.wants(envelope, sender):
                 subscription.queue.publish(envelope, sender)
 
-    def plan(self, envelope: Envelope, sender: InprocProvider, filing: Filing) -> None:
+    def plan(self, envelope: Envelope, sender: Sender, filing: Filing) -> None:
         """Have a message filed in every subscription that wants it, when what belongs to it is written."""
         for subscription in self.subscriptions:
             if subscription.wants(envelope, sender):
@@ -92,7 +101,7 @@ class Subscription:
         self._excluded = connection if spec.no_local else None
         """The connection that made it; a durable subscription goes by its client id instead, now and later (6.11.3-12)."""
 
-    def wants(self, envelope: Envelope, sender: InprocProvider) -> bool:
+    def wants(self, envelope: Envelope, sender: Sender) -> bool:
         """Return whether a message of that connection enters."""
         if self.no_local:
             if self.key is not None and self.key.client_id is not None:

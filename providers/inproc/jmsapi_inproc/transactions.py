@@ -53,6 +53,12 @@ class Transaction(Handle):
         accepted.consumer.queue.enlisted += 1
         self._accepted.append(accepted)
 
+    def hand_over(self) -> tuple[list[tuple[Queue | Topic, Envelope]], list[Accepted]]:
+        """Return what was sent and accepted, for the branch it belongs to; the transaction has ended."""
+        self.open = False
+        self.session.transaction = None
+        return self._sent, self._accepted
+
     def commit(self, broker: Broker) -> Future[None]:
         """File what was sent, in its order, and forget what was accepted. What went to a removed destination is lost with it.
 
