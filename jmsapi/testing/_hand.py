@@ -60,7 +60,7 @@ class Hand:
                 producer.set_jms_reply_to(self._context.create_queue(reply_to))
             for name, value in (properties or {}).items():
                 producer.set_property(name, value)
-            producer.send(self._destination(address), self._message(body))
+            producer.send(self.destination(address), self._message(body))
 
     def _message(self, body: object) -> object:
         """Return what a producer does not make of a value by itself."""
@@ -83,13 +83,14 @@ class Hand:
         with self._lock, self._context.create_consumer(self._queue(address)) as consumer:
             return consumer.receive(max(1.0, within * 1000))
 
+    def destination(self, address: Address) -> Destination:
+        """Return a queue or topic as the application gets it."""
+        topic: Topic | None = self._context.create_topic(address.name) if address.kind.is_topic else None
+        return topic or self._queue(address)
+
     def close(self) -> None:
         """End the connection."""
         self._context.close()
 
     def _queue(self, address: Address) -> Queue:
         return self._context.create_queue(address.name)
-
-    def _destination(self, address: Address) -> Destination:
-        topic: Topic | None = self._context.create_topic(address.name) if address.kind.is_topic else None
-        return topic or self._queue(address)

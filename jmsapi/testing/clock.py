@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -113,7 +114,7 @@ class HandClock:
             return SystemClock().call_later(0, call)
         with self._lock:
             self._numbers += 1
-            later = _HandTimer(self, self._passed_us + max(1, round(delay * 1_000_000)), self._numbers, call)
+            later = _HandTimer(self, self._passed_us + max(1, math.ceil(delay * 1_000_000)), self._numbers, call)
             self._timers.add(later)
         return later
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import jmsapi
 import jmsapi_inproc
-from jmsapi.api import ConnectionFactory
+from jmsapi.api import ConnectionFactory, Destination
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.spi import Address, DestinationKind, Provider
 from jmsapi.testing._faulty import Faulty
@@ -108,8 +108,20 @@ class EmbeddedBroker:
         """
         factory = self.connection_factory(**options)
         for name in names:
-            jmsapi.register_object(name, factory)
-            self._bound.add(name)
+            self._bind(name, factory)
+
+    def bind_queue(self, name: str, queue: str | None = None) -> None:
+        """Let ``jmsapi.lookup`` find a queue by a name until the broker is closed.
+
+        Args:
+            name: As the application looks it up.
+            queue: What the queue is called; left out, the same.
+        """
+        self._bind(name, self._hand.destination(Address(DestinationKind.QUEUE, name if queue is None else queue)))
+
+    def bind_topic(self, name: str, topic: str | None = None) -> None:
+        """Let ``jmsapi.lookup`` find a topic by a name; see ``bind_queue``."""
+        self._bind(name, self._hand.destination(Address(DestinationKind.TOPIC, name if topic is None else topic)))
 
     def queue(self, name: str) -> QueueProbe:
         """Return a queue, to put messages on and to look at what came."""
@@ -183,6 +195,10 @@ class EmbeddedBroker:
 
     def __repr__(self) -> str:
         return f"EmbeddedBroker({self._name!r})"
+
+    def _bind(self, name: str, found: ConnectionFactory | Destination) -> None:
+        jmsapi.register_object(name, found)
+        self._bound.add(name)
 
     def _wrap(self, provider: Provider) -> Provider:
         tap = Recording(provider, self._record, self._left)

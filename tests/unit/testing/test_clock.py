@@ -1,12 +1,15 @@
 """The clock that a test moves by hand."""
 
+import queue
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 import pytest
 
 import jmsapi
+from jmsapi.listener import JMSListenerProperty, JMSQueueListener, MessageProperty, deploy
 from jmsapi.testing import EmbeddedBroker, HandClock
 
 DEADLINE_S = 20
@@ -144,3 +147,26 @@ def test_the_waits_of_a_connection_that_is_made_again_go_by_the_clock(jms_broker
         while not told.is_set() and time.monotonic() - begun < DEADLINE_S:
             jms_clock.advance(60)
         assert consumer.receive_body(str, 20_000) == "over the new link"
+
+
+def test_the_redelivery_delay_of_a_listener_goes_by_the_clock(jms_broker: EmbeddedBroker, jms_clock: HandClock) -> None:
+    counts: queue.Queue[int] = queue.Queue()
+
+    @JMSQueueListener("orders")
+    @JMSListenerProperty("redeliveryDelayMs", "3600000")
+    @JMSListenerProperty("redeliveryMaxDelayMs", "3600000")
+    def on_order(order: str, count: Annotated[int, MessageProperty("JMSXDeliveryCount")]) -> None:
+        counts.put(count)
+        if count == 1:
+            raise RuntimeError("not yet")
+
+    jms_broker.bind_queue("orders")
+    with deploy(on_order, factory=jms_broker.connection_factory()):
+        jms_broker.queue("orders").send("a kettle")
+        assert counts.get(timeout=DEADLINE_S) == 1
+        # The container parks the message a moment after the callback has raised.
+        begun = time.monotonic()
+        while counts.empty() and time.monotonic() - begun < DEADLINE_S:
+            jms_clock.advance(3600)
+        assert counts.get(timeout=DEADLINE_S) == 2
+        jms_broker.queue("orders").assert_empty(within=DEADLINE_S)

@@ -61,8 +61,16 @@ def test_the_application_finds_it_by_name() -> None:
         with jmsapi.lookup("shop", jmsapi.ConnectionFactory).create_context() as context:
             context.create_producer().send(context.create_queue("q"), "a")
         broker.queue("q").assert_received("a")
-    with pytest.raises(jmsapi.JMSException, match="nothing is registered"):
-        jmsapi.lookup("shop")
+        broker.bind_queue("orders", "shop.orders")
+        broker.bind_topic("news")
+        with broker.connection_factory().create_context() as context:
+            context.create_producer().send(jmsapi.lookup("orders", jmsapi.Queue), "b")
+            context.create_producer().send(jmsapi.lookup("news", jmsapi.Topic), "c")
+        broker.queue("shop.orders").assert_received("b")
+        broker.topic("news").assert_received("c")
+    for name in ("shop", "audit", "orders", "news"):
+        with pytest.raises(jmsapi.JMSException, match="nothing is registered"):
+            jmsapi.lookup(name)
 
 
 def test_other_processes_can_use_it_by_a_loopback_server(jms_broker: EmbeddedBroker) -> None:
