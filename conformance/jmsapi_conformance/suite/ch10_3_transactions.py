@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
@@ -14,16 +15,18 @@ from jmsapi import (
     IllegalStateException,
     IllegalStateRuntimeException,
     JMSContext,
+    Message,
     Queue,
     QueueConnectionFactory,
     Session,
     TopicConnectionFactory,
 )
-from jmsapi.listener import container_mode
+from jmsapi.listener import MessageDrivenContext, container_mode
 from jmsapi.transactions import LocalTransactions
-from jmsapi_conformance.fixtures import Connect
+from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import QUIET_MS, expect_nothing, receive, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.suite._deployed import Script, deployed
 
 MODES = (Session.AUTO_ACKNOWLEDGE, Session.DUPS_OK_ACKNOWLEDGE)
 OTHER = (Session.CLIENT_ACKNOWLEDGE, Session.SESSION_TRANSACTED)
@@ -115,6 +118,35 @@ def test_an_error_of_the_application_rolls_back_what_all_sessions_did(
             other.create_producer().send(queue, "other")
         raise ZeroDivisionError
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
+
+
+@requirement("10.3-1", "10.3-3")
+@needs("transactions")
+@pytest.mark.parametrize(("attribute", "calls"), [("Required", 3), ("Bean", 2)])
+def test_it_is_the_same_whether_the_container_demarcates_or_the_application(
+    factory: ConnectionFactory, queue: Queue, names: Names, other_session: Session, attribute: str, calls: int
+) -> None:
+    sent, numbers = other_session.create_queue(names.queue()), itertools.count(1)
+
+    def then(_: Message, context: MessageDrivenContext) -> None:
+        number = next(numbers)
+        if attribute == "Bean":
+            context.user_transaction.begin()
+        with factory.create_context() as made:
+            made.create_producer().send(sent, f"call {number}")
+        if attribute == "Bean":
+            context.user_transaction.rollback() if number == 1 else context.user_transaction.commit()
+        elif number == 1:
+            context.set_rollback_only()
+
+    script = Script(then=then)
+    with deployed(factory, script, queue, transactionAttribute=attribute):
+        send_texts(other_session, queue, "one", "two")
+        script.wait_for(calls)
+    for error in script.errors:
+        raise error.__cause__ or error
+    expected = [f"call {number}" for number in range(2, calls + 1)]
+    assert sorted(map(str, receive_texts(other_session.create_consumer(sent), calls - 1))) == expected
 
 
 @requirement("10.3-2")
