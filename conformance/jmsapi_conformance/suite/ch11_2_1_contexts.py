@@ -212,7 +212,8 @@ def test_a_context_creates_messages_like_a_session(context: JMSContext, session:
     by_context, by_session = create(context), create(session)
     assert isinstance(by_context, interface)
     assert type(by_context) is type(by_session)
-    for field in (name for name in dir(Message) if name.startswith("jms_")):
+    # What the timestamp of a message is that was not sent, JMS leaves open.
+    for field in (name for name in dir(Message) if name.startswith("jms_") and name != "jms_timestamp"):
         assert getattr(by_context, field) == getattr(by_session, field), field
     assert own_names(by_context) == own_names(by_session) == set()
     for message in (by_context, by_session):
