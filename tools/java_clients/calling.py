@@ -29,7 +29,8 @@ def chosen(name: str, overloads: Sequence[Overload], given: Mapping[str, Any], o
     Raises:
         NotInJava: None of them takes these arguments.
     """
-    for wanted in (given, {key: value for key, value in given.items() if value is not None}):
+    # None is what stands for an argument that is left out, so the shorter Java method comes first.
+    for wanted in ({key: value for key, value in given.items() if value is not None}, given):
         for overload in overloads:
             arguments = _arguments(overload, wanted, of)
             if arguments is not None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from java_clients.clients import JavaBackend
+from java_clients.reasons import left_out
 from java_clients.throwing import NotInJava
 
 __all__ = ["backend", "put", "seam"]
 
 _backends: dict[str, JavaBackend] = {}
 _SEAM = "looks at the seam between library and provider, and a Java client has none"
-_OURS = "a facility of this library, over any provider; a Java client is no part of it"
 
 
 def put(backend: JavaBackend) -> None:
@@ -32,6 +32,14 @@ def backend(request: pytest.FixtureRequest) -> JavaBackend:
 def seam() -> Any:
     """Skip: there is none."""
     pytest.skip(_SEAM)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave a test that can say nothing about this client."""
+    scheme = str(item.config.getoption("--jms-url")).partition("://")[0]
+    if (why := left_out(scheme, item.nodeid)) is not None:
+        pytest.skip(why)
 
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)

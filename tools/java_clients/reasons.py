@@ -6,14 +6,15 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jmsapi_conformance.document import Outcome
 from jmsapi_conformance.inventory import by_id
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["Reason", "explained", "load"]
+__all__ = ["Reason", "explained", "left_out", "load"]
 
 _FILE: Final = Path(__file__).with_name("reasons.toml")
 
@@ -33,22 +34,39 @@ class Reason:
 
     def covers(self, client: str, test: str) -> bool:
         """Return whether a failure of a client is this one."""
-        return client in self.clients and any(re.fullmatch(_expression(one), test) for one in self.tests)
+        return client in self.clients and _one_of(self.tests, test)
+
+
+def _one_of(patterns: Iterable[str], test: str) -> bool:
+    return any(re.fullmatch(_expression(one), test) for one in patterns)
 
 
 def _expression(pattern: str) -> str:
     return ".*".join(map(re.escape, pattern.split("*")))
 
 
+@cache
+def _tables(path: Path) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def load(path: Path = _FILE) -> list[Reason]:
     """Read the reasons; an id that is no requirement is refused."""
     found: list[Reason] = []
-    for one in tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]:
+    for one in _tables(path)["deviation"]:
         reason = Reason(tuple(one["clients"]), tuple(one["tests"]), one["says"], one.get("requirement", ""))
         if reason.requirement:
             by_id(reason.requirement)
         found.append(reason)
     return found
+
+
+def left_out(client: str, test: str, path: Path = _FILE) -> str | None:
+    """Return why a test can say nothing about a client; None: it can."""
+    for one in _tables(path)["left_out"]:
+        if client in one["clients"] and _one_of(one["tests"], test):
+            return str(one["why"])
+    return None
 
 
 def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason]) -> tuple[tuple[Outcome, ...], list[str]]:

@@ -164,7 +164,8 @@ def to_python_value(value: Any) -> Any:
     if isinstance(value, java_class("java.util.Map")):
         return {to_python_value(key): to_python_value(value.get(key)) for key in value.keySet()}
     if isinstance(value, java_class("java.util.Collection")):
-        return [to_python_value(one) for one in value]
+        elements = [to_python_value(one) for one in value]
+        return set(elements) if isinstance(value, java_class("java.util.Set")) else elements
     return value
 
 
