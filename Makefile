@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance compose certify docs stress proof spark-proof mutants bench constraints clean
+.PHONY: help demo demo-spark test unit interpreters lint format types system brokers brokers-up brokers-down brokers-status conformance java-columns compose certify docs stress proof store-proof spark-proof mutants bench constraints clean
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
@@ -70,6 +70,9 @@ brokers-status: $(VENV)/all.stamp ## Show the brokers of brokers-up; `python -m 
 conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp://user:password@host
 	$(BIN)/jmsapi-conformance $(URL) $(ARGS)
 
+java-columns: $(VENV)/all.stamp brokers ## Run the suite through Java's own clients: certificates that `make certify` puts beside ours; needs Java and Maven
+	cd tools && ../$(BIN)/python -m java_clients --out ../$(FOREIGN) $(ARGS)
+
 compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part of the suite in it, and end it
 	@.ci/compose $(BIN)/python
 
@@ -87,6 +90,9 @@ stress: $(VENV)/all.stamp ## Storm the sessions for a minute: nothing lost, doub
 
 proof: $(VENV)/all.stamp brokers ## Kill brokers and cut links under 100,000 messages: nothing confirmed lost, nothing twice
 	$(BIN)/python -m tests.stress.proof $(ARGS)
+
+store-proof: $(VENV)/all.stamp ## Kill a process with a stored broker at 200 moments, and fill its disk: nothing lost, nothing twice
+	$(BIN)/python -m tests.stress.store_proof $(ARGS)
 
 spark-proof: $(VENV)/all.stamp brokers ## Kill Spark's processes and the brokers at every step, and print what was lost and doubled
 	$(BIN)/python -W ignore -m tests.spark.kill_matrix $(ARGS)
