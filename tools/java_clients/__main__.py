@@ -72,10 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "urls", nargs="*", metavar="URL", help="java+qpid://, java+core:// or java+openwire://user:password@host:port"
     )
-    parser.add_argument("--out", type=Path, default=Path("reports/foreign"), metavar="FOLDER", help="for the certificates")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="for the certificates (reports/foreign; with -k none)")
     parser.add_argument("--client", action="append", choices=list(CLIENTS), help="only this one, on a broker that is started")
-    parser.add_argument("-k", dest="keyword", metavar="EXPR", help="only tests whose module or name fits; writes no certificate")
+    parser.add_argument("-k", dest="keyword", metavar="EXPR", help="only tests whose module or name fits, as pytest's -k")
     options = parser.parse_args(arguments)
+    out = options.out or (None if options.keyword else Path("reports/foreign"))
     left: list[str] = []
     with _backends(options.urls, options.client or list(CLIENTS)) as backends:
         for backend, title in backends:
@@ -84,8 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counts = {verdict.value: sum(one.verdict is verdict for one in column.tests) for verdict in Verdict}
             print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), flush=True)
             left += [f"{backend.client.name}: {one}" for one in unknown]
-            if options.keyword is None:
-                write(Document(SCHEMA, Suite(__version__), (column,)), options.out / column.file_name)
+            if out is not None:
+                write(Document(SCHEMA, Suite(__version__), (column,)), out / column.file_name)
     if left:
         print(f"\n{len(left)} failures without a reason in reasons.toml:", *left, sep="\n  ")
     return 1 if left else 0

@@ -14,7 +14,7 @@ from jmsapi_conformance.document import Outcome
 from jmsapi_conformance.inventory import by_id
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["Reason", "explained", "left_out", "load"]
+__all__ = ["Reason", "explained", "left_out", "load", "patterns"]
 
 _FILE: Final = Path(__file__).with_name("reasons.toml")
 
@@ -59,6 +59,11 @@ def load(path: Path = _FILE) -> list[Reason]:
             by_id(reason.requirement)
         found.append(reason)
     return found
+
+
+def patterns(path: Path = _FILE) -> list[str]:
+    """Return every pattern for names of tests."""
+    return [pattern for table in _tables(path).values() for one in table for pattern in one["tests"]]
 
 
 def left_out(client: str, test: str, path: Path = _FILE) -> str | None:

@@ -1,0 +1,74 @@
+"""Which Java method a Python call means, and what is known of failures; no JVM is needed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from java_clients.calling import chosen
+from java_clients.reasons import explained, left_out, load, patterns
+from java_clients.surface import members_of
+from java_clients.throwing import NotInJava
+from jmsapi import Byte, Long
+from jmsapi_conformance.document import Outcome
+from jmsapi_conformance.plugin import SUITE
+from jmsapi_conformance.verdicts import Verdict
+
+
+def params(interface: str, member: str, **given: Any) -> tuple[tuple[str, ...], list[Any]]:
+    overload, arguments = chosen(member, members_of(interface)[member].calls, given)
+    return overload.params, arguments
+
+
+@pytest.mark.parametrize(
+    ("interface", "member", "given", "kinds", "arguments"),
+    [
+        ("Connection", "create_session", {}, (), []),
+        ("Connection", "create_session", {"session_mode": 2}, ("int",), [2]),
+        ("Connection", "create_session", {"session_mode": True, "acknowledge_mode": 1}, ("boolean", "int"), [True, 1]),
+        ("ConnectionFactory", "create_context", {"session_mode": 0}, ("int",), [0]),
+        ("MessageConsumer", "receive", {"timeout_ms": None}, (), []),
+        ("MessageConsumer", "receive", {"timeout_ms": 0.2}, ("long",), [1]),
+        ("BytesMessage", "write_bytes", {"value": b"abc", "offset": 1}, ("byte[]", "int", "int"), [b"abc", 1, 2]),
+        ("JMSProducer", "set_property", {"name": "n", "value": Byte(1)}, ("String", "byte"), ["n", 1]),
+        ("JMSProducer", "set_property", {"name": "n", "value": 1, "property_type": "short"}, ("String", "short"), ["n", 1]),
+        ("Message", "set_object_property", {"name": "n", "value": Long(1)}, ("String", "Object"), ["n", 1]),
+    ],
+)
+def test_a_call_means_the_java_method_that_takes_its_arguments(
+    interface: str, member: str, given: dict[str, Any], kinds: tuple[str, ...], arguments: list[Any]
+) -> None:
+    assert params(interface, member, **given) == (kinds, arguments)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("set_byte_property", 128), ("set_int_property", "1"), ("set_boolean_property", 1), ("set_string_property", 1)],
+)
+def test_what_javas_compiler_refuses_is_told_apart_from_what_a_client_refuses(member: str, value: object) -> None:
+    with pytest.raises(NotInJava, match="compiler"):
+        params("Message", member, name="n", value=value)
+
+
+def test_every_reason_is_about_a_test_that_the_suite_has() -> None:
+    tests = [
+        f"{path.name}::{name}"
+        for path in SUITE.glob("[a-z]*.py")
+        for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    for pattern in patterns():
+        bare = re.escape(pattern.partition("[")[0]).replace(r"\*", ".*")
+        assert any(re.fullmatch(bare, test) for test in tests), f"no test is called {pattern}"
+
+
+def test_a_failure_gets_its_reason_and_an_unknown_one_is_told() -> None:
+    known = load()[0]
+    name = known.tests[0].replace("*", "")
+    failed = Outcome(test=name, requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
+    other = Outcome(test="ch99.py::test_new", requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
+    told, unknown = explained(known.clients[0], [failed, other], load())
+    assert told[0].remark.startswith(known.says)
+    assert (told[1].remark, unknown) == ("", ["ch99.py::test_new: no answer"])
+    assert left_out(known.clients[0], "ch99.py::test_new") is None
