@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jmsapi.spi import Address, Envelope, Tag
+from jmsapi.spi import Address, BranchId, Envelope, Tag
 
 if TYPE_CHECKING:
     from jmsapi.testing._recording import Recording
 
-__all__ = ["Held", "Record", "Sent"]
+__all__ = ["Held", "Record", "Sent", "Work"]
 
 _LOOK_AGAIN_S: Final = 0.5
 """A message that expires or falls due makes no call; so look again at least this often."""
@@ -35,6 +35,16 @@ class Held(NamedTuple):
     """It never reached the application."""
 
 
+class Work:
+    """What a transaction has done so far: sent, and accepted."""
+
+    __slots__ = ("sent", "tags")
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.tags: list[Tag] = []
+
+
 class Record:
     """Written by all connections of a broker, read by assertions. Threads: any."""
 
@@ -44,6 +54,7 @@ class Record:
         self._sent: list[Sent] = []
         self._held: dict[Tag, Held] = {}
         self._late = 0
+        self._branches: dict[BranchId, Work] = {}
 
     # ---- written by connections -----------------------------------------------------------------------------------
     def add(self, sent: Iterable[Sent]) -> None:
@@ -91,6 +102,16 @@ class Record:
                 del self._held[tag]
             self._tell()
         return tags
+
+    def work_of(self, branch: BranchId) -> Work:
+        """Return the work of a branch, which several connections may do."""
+        with self._changed:
+            return self._branches.setdefault(branch, Work())
+
+    def work_done(self, branch: BranchId) -> Work:
+        """Take note that a branch is over, and return its work."""
+        with self._changed:
+            return self._branches.pop(branch, None) or Work()
 
     def late(self, n: int) -> None:
         """Take note that so many calls or deliveries are held up, or (negative) are not any more."""

@@ -18,9 +18,9 @@ from jmsapi.spi import (
     ProviderError,
     Tag,
 )
-from jmsapi.testing._record import Held, Record, Sent
+from jmsapi.testing._record import Held, Record, Sent, Work
 
-__all__ = ["Recording"]
+__all__ = ["Gone", "Recording"]
 
 
 class _Consumer:
@@ -37,14 +37,8 @@ class _Consumer:
         """Of what it was given and has not settled."""
 
 
-class _Transaction:
-    """What a transaction has done so far."""
-
-    __slots__ = ("sent", "tags")
-
-    def __init__(self) -> None:
-        self.sent: list[Sent] = []
-        self.tags: list[Tag] = []
+Gone = Callable[["Recording"], None]
+"""Told, perhaps more than once, when a connection has ended."""
 
 
 class Recording(Forwarding):
@@ -53,10 +47,10 @@ class Recording(Forwarding):
     Args:
         provider: The connection below.
         record: Written to.
-        gone: Told, perhaps more than once, when the connection has ended.
+        gone: See there.
     """
 
-    def __init__(self, provider: Provider, record: Record, gone: Callable[[Recording], None]) -> None:
+    def __init__(self, provider: Provider, record: Record, gone: Gone) -> None:
         super().__init__(provider)
         self._record = record
         self._gone = gone
@@ -64,7 +58,9 @@ class Recording(Forwarding):
         """Held while a consumer is woken, and while one is taken out: which of the two comes first is then clear."""
         self._consumers: dict[Handle, _Consumer] = {}
         self._producers: dict[Handle, Address | None] = {}
-        self._transactions: dict[Handle, _Transaction] = {}
+        self._transactions: dict[Handle, Work] = {}
+        self._enlisted: dict[Handle, Work] = {}
+        """The same for handles that stand for a branch, which may outlive the connection."""
 
     def spec_of(self, consumer: Handle) -> ConsumerSpec | None:
         """Return what a consumer asked for; None for one that is released."""
@@ -79,6 +75,17 @@ class Recording(Forwarding):
         """Return where a delivery that is unsettled came from."""
         found = (known.spec.address.name for known in list(self._consumers.values()) if tags and tags[0] in known.tags)
         return next(found, None)
+
+    def enlist(self, tx: Handle, work: Work) -> None:
+        """Write what is done under this handle to the work of a branch."""
+        self._enlisted[tx] = work
+
+    def delist(self, work: Work) -> None:
+        """Take note that a branch is over."""
+        self._enlisted = {tx: other for tx, other in self._enlisted.items() if other is not work}
+
+    def _work(self, tx: Handle) -> Work:
+        return self._enlisted.get(tx) or self._transactions.setdefault(tx, Work())
 
     def sever(self) -> None:
         """End as a lost link ends: what was handed out goes back as redelivered, open transactions are rolled back."""
@@ -127,7 +134,8 @@ class Recording(Forwarding):
             ended = [consumer for consumer, known in self._consumers.items() if handle in (consumer, known.session)]
             tags = {tag for consumer in ended for tag in self._consumers.pop(consumer).tags}
         released = self.below.release(handle)
-        self._record.let_go(tags - {tag for work in list(self._transactions.values()) for tag in work.tags})
+        open_work = [*self._transactions.values(), *self._enlisted.values()]
+        self._record.let_go(tags - {tag for work in open_work for tag in work.tags})
         self._producers.pop(handle, None)
         return released
 
@@ -137,14 +145,14 @@ class Recording(Forwarding):
         if tx is None:
             self._record.add((sent,))
         else:
-            self._transactions.setdefault(tx, _Transaction()).sent.append(sent)
+            self._work(tx).sent.append(sent)
         try:
             self.below.send(producer, envelope, tx, token)
         except ProviderError:
             if tx is None:
                 self._record.withdraw((sent,))
             else:
-                self._transactions[tx].sent.remove(sent)
+                self._work(tx).sent.remove(sent)
             raise
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
@@ -162,12 +170,12 @@ class Recording(Forwarding):
         if tx is None:
             self._let_go(tags)
         else:
-            self._transactions.setdefault(tx, _Transaction()).tags.extend(tags)
+            self._work(tx).tags.extend(tags)
         return settled
 
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         """Write down what a commit sends."""
-        work = self._transactions.pop(tx, None) or _Transaction()
+        work = self._transactions.pop(tx, None) or Work()
         if commit:
             self._record.add(work.sent)
         ended = self.below.end(tx, commit=commit)

@@ -12,6 +12,7 @@ import jmsapi_inproc
 from jmsapi.api import ConnectionFactory, Destination
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.spi import Address, DestinationKind, Provider
+from jmsapi.testing._branches import faulty, recording
 from jmsapi.testing._faulty import Faulty
 from jmsapi.testing._hand import Hand
 from jmsapi.testing._record import Record
@@ -160,8 +161,8 @@ class EmbeddedBroker:
         What they held unsettled comes again as redelivered; open transactions are rolled back.
         """
         with self._guard:
-            faulty = list(self._faulty)
-        for connection in faulty:
+            connections = list(self._faulty)
+        for connection in connections:
             connection.cut()
 
     def summary(self) -> str:
@@ -201,14 +202,14 @@ class EmbeddedBroker:
         self._bound.add(name)
 
     def _wrap(self, provider: Provider) -> Provider:
-        tap = Recording(provider, self._record, self._left)
+        tap = recording(provider, self._record, self._left)
         if getattr(self._private, "opening", False):
             return tap
-        faulty = Faulty(tap, self._record, self.faults, self.clock)
+        connection = faulty(tap, self._record, self.faults, self.clock)
         with self._guard:
             self._connections.add(tap)
-            self._faulty.add(faulty)
-        return faulty
+            self._faulty.add(connection)
+        return connection
 
     def _left(self, tap: Recording) -> None:
         with self._guard:

@@ -24,6 +24,7 @@ Operation = Literal[
     "deliver",
     "acknowledge",
     "begin",
+    "prepare",
     "commit",
     "rollback",
 ]

@@ -146,7 +146,7 @@ def use(context: jmsapi.JMSContext) -> None:
         temporary.delete()
 
 
-@pytest.mark.parametrize("operation", sorted(set(get_args(Operation)) - {"connect", "deliver", "acknowledge"}))
+@pytest.mark.parametrize("operation", sorted(set(get_args(Operation)) - {"connect", "deliver", "acknowledge", "prepare"}))
 @pytest.mark.parametrize("after", [False, True])
 def test_each_operation_can_fail(jms_broker: EmbeddedBroker, operation: Operation, after: bool) -> None:
     with jms_broker.connection_factory(client_id="me").create_context() as context:
