@@ -253,7 +253,8 @@ class ListenerContainer:
                         return
                     continue
                 self._intake.unpark(self._wake.set)
-                self._wake.wait(_LONG_S)
+                # While there is no link, nobody tells when workers can be made again.
+                self._wake.wait(1.0 if self._intake.interrupted else _LONG_S)
                 self._wake.clear()
                 if self.stopping.is_set():
                     break
@@ -272,17 +273,19 @@ class ListenerContainer:
     def _staff(self, intake: Intake) -> None:
         """Have as many workers as there are messages for, in the bounds of the activation."""
         spec = self.definition.spec
-        while not self.stopping.is_set():
-            with self._changed:
-                there = len(self._workers)
-            wanted = there + 1 if intake.waiting and not intake.idle else there
-            if min(max(wanted, spec.min_consumers), spec.max_consumers) <= there:
+        with self._changed:
+            there = len(self._workers)
+        # One for each call that waits: those that are made now have taken nothing yet.
+        wanted = there if intake.idle else there + -(-intake.waiting // spec.batch_size)
+        for _ in range(min(max(wanted, spec.min_consumers), spec.max_consumers) - there):
+            if self.stopping.is_set() or intake.interrupted:
                 return
             try:
                 worker = self._worker(intake)
             except JMSException as error:
                 self.problem(error)
                 self.stopping.wait(self._retry.seconds(0))
+                self._wake.set()
                 return
             with self._changed:
                 self._workers.append(worker)
