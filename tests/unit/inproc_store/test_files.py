@@ -1,0 +1,197 @@
+"""Files that a stored broker refuses, brings up to date, or finds no room in."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jmsapi
+import jmsapi_inproc
+from jmsapi import JMSContext, JMSException, JMSRuntimeException, ResourceAllocationRuntimeException
+from jmsapi import TransactionRolledBackRuntimeException as RolledBack
+from jmsapi_inproc import broker as brokers
+from jmsapi_inproc import store_file, store_writer
+
+OPEN = """
+import sys, jmsapi
+with jmsapi.connection_factory(sys.argv[1]).create_context() as context:
+    context.create_producer().send(context.create_queue("q"), "x")
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def refused(file, words):
+    before = {path: path.read_bytes() for path in file.path.parent.glob("broker.db*") if not path.name.endswith(".lock")}
+    with pytest.raises(JMSRuntimeException, match=words) as raised:
+        file.context()
+    assert str(file.path) in str(raised.value)
+    for path, content in before.items():
+        assert path.read_bytes() == content, "a file that was refused was written to"
+    return raised.value
+
+
+def filled(file, n=50):
+    with file.context(JMSContext.SESSION_TRANSACTED) as context:
+        for i in range(n):
+            context.create_producer().send(context.create_queue("q"), f"{i:04}".ljust(500))
+        context.commit()
+
+
+def test_a_file_of_something_else_is_left_as_it_is(file):
+    file.path.write_bytes(b"letters to my aunt\n" * 500)
+    refused(file, "something else")
+    database = file.path
+    database.unlink()
+    other = sqlite3.connect(database)
+    other.execute("CREATE TABLE aunt (letter)")
+    other.commit()
+    other.close()
+    refused(file, "something else")
+
+
+def test_a_file_whose_end_is_missing_is_left_as_it_is(file):
+    filled(file)
+    with file.path.open("r+b") as open_file:
+        open_file.truncate(file.path.stat().st_size // 2 // 4096 * 4096)
+    refused(file, "damaged")
+
+
+def test_a_file_that_is_damaged_inside_is_said_to_be_so_and_not_made_over(file):
+    filled(file, 2000)
+    content = bytearray(file.path.read_bytes())
+    rng = random.Random(1)
+    for page in range(4096, len(content), 4096):
+        content[page : page + 64] = rng.randbytes(64)
+    file.path.write_bytes(content)
+    refused(file, "(malformed|damaged|failed)")
+
+
+def test_a_file_of_a_newer_version_is_left_as_it_is(file):
+    filled(file)
+    database = sqlite3.connect(file.path)
+    database.execute(f"PRAGMA user_version = {store_file.SCHEMA_VERSION + 1}")
+    database.close()
+    refused(file, "newer jmsapi")
+
+
+def test_a_folder_that_is_not_there_is_named(file):
+    with pytest.raises(JMSRuntimeException, match="no folder"):
+        jmsapi.connection_factory(f"inproc://{file.path.parent}/nowhere/x.db").create_context()
+
+
+def test_a_file_of_version_1_is_brought_up_to_date(file, monkeypatch):
+    monkeypatch.setattr(store_file, "SCHEMA_VERSION", 1)
+    monkeypatch.setattr(store_file, "_STEPS", store_file._STEPS[:1])
+    opened = store_file.StoreFile(file.path)
+    row = (
+        1 << 46 | 5 << 42 | 1,
+        None,
+        0,
+        0,
+        4,
+        5,
+        "0q",
+        "ID:1",
+        1,
+        None,
+        None,
+        2,
+        None,
+        1,
+        None,
+        None,
+        '{"n":7}',
+        "from version 1",
+    )
+    with opened.writer as writer:
+        writer.execute("INSERT INTO place (id, topic, name) VALUES (1, 0, 'q')")
+        writer.execute(store_writer._INSERT[1], row)
+    opened.close()
+    monkeypatch.undo()
+    version = int.from_bytes(file.path.read_bytes()[60:64], "big")
+    with file.context() as context:
+        message = context.create_consumer(context.create_queue("q")).receive(20_000)
+        assert (message.text, message.get_int_property("n"), message.jms_message_id) == ("from version 1", 7, "ID:1")
+    assert version == 1
+    assert int.from_bytes(file.path.read_bytes()[60:64], "big") == store_file.SCHEMA_VERSION
+
+
+def test_a_second_process_is_told_who_has_the_file_and_gets_it_when_that_dies(file):
+    first = subprocess.Popen([sys.executable, "-c", OPEN, file.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert first.stdout.readline() == "open\n"
+        error = refused(file, f"open in process {first.pid}")
+        assert error.error_code == "in-use"
+        first.kill()
+        first.wait(20)
+    finally:
+        first.kill()
+        first.communicate(timeout=20)
+    assert file.texts("q") == ["x"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_is_forked_off_does_not_share_the_file(file, monkeypatch):
+    with file.context():
+        monkeypatch.setattr(brokers.os, "getpid", lambda: -1)
+        with pytest.raises(JMSRuntimeException, match=r"still being closed|open in"):
+            monkeypatch.setattr(store_file, "_CLOSING_S", 0.01)
+            file.context()
+
+
+def test_a_full_disk_fails_sends_and_commits_and_the_broker_goes_on(file):
+    with file.context() as context, file.context(JMSContext.SESSION_TRANSACTED) as transacted:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        writer = brokers._brokers[Path(os.path.realpath(file.path))].store.file.writer
+        producer.send(queue, "before")
+        pages = writer.execute("PRAGMA page_count").fetchone()[0]
+        writer.execute(f"PRAGMA max_page_count = {pages + 5}")
+        with pytest.raises(ResourceAllocationRuntimeException, match="full"):
+            producer.send(queue, "x" * 100_000)
+        consumer = transacted.create_consumer(queue)
+        assert consumer.receive_body(str, 20_000) == "before"
+        transacted.create_producer().send(queue, "y" * 100_000)
+        with pytest.raises(RolledBack, match="full"):
+            transacted.commit()
+        assert consumer.receive(20_000).jms_redelivered, "what a commit could not accept comes again"
+        transacted.rollback()
+        consumer.close()
+        producer.send(queue, "small")
+        writer.execute("PRAGMA max_page_count = 1000000")
+        producer.send(queue, "z" * 100_000)
+    assert [text[:6] for text in file.texts("q")] == ["before", "small", "zzzzzz"]
+
+
+def test_a_disk_that_fails_ends_the_connections_and_confirms_nothing(file, monkeypatch):
+    with file.context() as context:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        producer.send(queue, "before")
+
+        def fail(*_):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+
+        monkeypatch.setattr(store_writer, "_carry_out", fail)
+        with pytest.raises(JMSRuntimeException, match="I/O error"):
+            producer.send(queue, "lost?")
+        monkeypatch.undo()
+        brokers.end(brokers._brokers.get(Path(os.path.realpath(file.path))) or _Gone(), None)
+    assert file.texts("q") == ["before"]
+
+
+class _Gone:
+    name = None
+
+
+def test_closing_what_is_not_open_says_so(file):
+    assert not jmsapi_inproc.discard(file.path)
+    with pytest.raises(JMSException, match="file"):
+        jmsapi.connection_factory(f"inproc://{file.path}/")
