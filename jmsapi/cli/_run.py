@@ -10,7 +10,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -74,25 +75,32 @@ def run(
     ] = None,
 ) -> None:
     """Run the listeners of a module until SIGTERM or SIGINT; a second signal ends at once. A line tells of each step."""
-    _log_to_stderr()
+    # First: the module may set up logging.
+    deployment = _deployment(app, url)
+    with _log_on_stderr():
+        orderly = _run(app, deployment)
+    if not orderly:
+        raise typer.Exit(1)
+
+
+def _run(app: str, deployment: Deployment) -> bool:
+    """Run until a signal comes; return whether all has ended as it should."""
     signals = _Signals()
     before = {number: signal.signal(number, signals) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        deployment = _deployment(app, url)
         _log.info("%s: starts %d endpoints", app, len(deployment.names))
         try:
             deployment.start()
             signals.wait(deployment)
         finally:
             _log.info("%s: stops, %s", app, signals.name or "as nothing is left to run")
-            failed = [one for one in deployment.health.endpoints if one.state.value == "failed"]
+            failed = any(one.state.value == "failed" for one in deployment.health.endpoints)
             orderly = deployment.stop()
         _log.info("%s: has stopped%s", app, "" if orderly else "; a callback was left running, its message comes again")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if failed or not orderly:
-        raise typer.Exit(1)
+    return orderly and not failed
 
 
 def _deployment(app: str, url: str | None) -> Deployment:
@@ -120,10 +128,19 @@ def _deployment(app: str, url: str | None) -> Deployment:
     return deploy(*targets, factory=url or "default", start=False)
 
 
-def _log_to_stderr() -> None:
+@contextmanager
+def _log_on_stderr() -> Generator[None]:
+    """Have a line for each step, unless the module has set up logging by itself."""
     logger = logging.getLogger("jmsapi")
-    if not logger.hasHandlers() or all(isinstance(one, logging.NullHandler) for one in logger.handlers):
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter(_FORMAT))
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+    if any(not isinstance(one, logging.NullHandler) for one in (*logger.handlers, *logging.getLogger().handlers)):
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
