@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from java_clients.surface import INTERFACES, Overload
 from java_clients.throwing import NotInJava
-from java_clients.values import fits, to_whole_ms
+from java_clients.values import fits, kind_of, to_whole_ms
 from jmsapi import api
 
 __all__ = ["chosen"]
@@ -32,16 +32,16 @@ def chosen(name: str, overloads: Sequence[Overload], given: Mapping[str, Any], o
     # None is what stands for an argument that is left out, so the shorter Java method comes first.
     for wanted in ({key: value for key, value in given.items() if value is not None}, given):
         for overload in overloads:
-            arguments = _arguments(overload, wanted, of)
+            arguments = _arguments(name, overload, wanted, of)
             if arguments is not None:
                 return overload, arguments
     kinds = ", ".join(f"{key}={type(value).__name__}" for key, value in given.items())
     raise NotInJava(f"Java's compiler refuses {name}({kinds})")
 
 
-def _arguments(overload: Overload, given: Mapping[str, Any], of: object) -> list[Any] | None:
+def _arguments(called: str, overload: Overload, given: Mapping[str, Any], of: object) -> list[Any] | None:
     left = dict(given)
-    wanted_kind = _kind_asked_for(left)
+    wanted_kind = _kind_asked_for(called, left)
     if wanted_kind is not None and wanted_kind != overload.params[-1]:
         return None
     arguments: list[Any] = []
@@ -68,12 +68,14 @@ def _arguments(overload: Overload, given: Mapping[str, Any], of: object) -> list
     return None if left else arguments
 
 
-def _kind_asked_for(left: dict[str, Any]) -> str | None:
+def _kind_asked_for(name: str, left: dict[str, Any]) -> str | None:
     """Take out the arguments that only say which overload is meant."""
     if "body" in left:
         body_type = left.pop("body_type", None)
         return _BODIES.get(body_type, "none") if left["body"] is None else None
     kind = left.pop("property_type", None)
+    if name == "set_property" and kind is None:
+        return kind_of(left.get("value"))
     return None if kind is None else {"string": "String"}.get(kind, kind)
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from java_clients.jvm import java_class, jpype
 from java_clients.surface import Member, Overload, members_of
-from java_clients.throwing import NotInJava, translated
+from java_clients.throwing import NotInJava, thrown_for, translated
+from jmsapi import JMSError, NullPointerException
 
 __all__ = ["proxy_of", "python_behind"]
 
@@ -44,8 +45,11 @@ class _Behind:
             return None
         if member.name == "read_bytes":
             return self._read_bytes(given)
-        target = getattr(self.thing, member.name, self.thing)
-        answer = target if way is member.getter else target(*values)
+        try:
+            target = getattr(self.thing, member.name, self.thing)
+            answer = target if way is member.getter else target(*values)
+        except (JMSError, NullPointerException, ValueError) as error:
+            raise thrown_for(error) from error
         return None if way.returns == "void" else self._unwrap(answer, way.returns)
 
     def _value(self, value: Any, kind: str) -> Any:

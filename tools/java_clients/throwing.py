@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from java_clients.jvm import jpype
-from jmsapi import JMSError, UnsupportedFeatureException, UnsupportedOperationException, errors
+from java_clients.jvm import java_class, jpype
+from jmsapi import (
+    IllegalArgumentException,
+    JMSError,
+    NullPointerException,
+    NumberFormatException,
+    UnsupportedFeatureException,
+    UnsupportedOperationException,
+    errors,
+)
 
-__all__ = ["JavaThrowable", "NotInJava", "NotThere", "guarded", "translated"]
+__all__ = ["JavaThrowable", "NotInJava", "NotThere", "guarded", "thrown_for", "translated"]
 
 
 class NotInJava(Exception):
@@ -55,6 +63,16 @@ def _from(thrown: Any, error: Exception) -> Exception:
 def _cause(thrown: Any) -> BaseException:
     # A Python exception that passed through Java is still itself.
     return translated(thrown) if isinstance(thrown, jpype.JException) else thrown
+
+
+def thrown_for(error: Exception) -> Any:
+    """Return the Java exception that an application in Java would have thrown instead of one of ours."""
+    for kind in type(error).__mro__:
+        if kind in (IllegalArgumentException, NumberFormatException, NullPointerException):
+            return java_class(f"java.lang.{kind.__name__}")(str(error))
+        if issubclass(kind, JMSError) and kind.__module__ == errors.__name__ and kind is not JMSError:
+            return java_class(kind.__name__)(str(error))
+    return java_class("java.lang.RuntimeException")(f"{type(error).__name__}: {error}")
 
 
 def guarded(call: Callable[..., Any], *arguments: Any) -> Any:

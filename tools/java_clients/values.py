@@ -12,13 +12,16 @@ from java_clients.throwing import NotInJava
 from jmsapi import Byte, Char, Double, Float, Int, Long, Short
 from jmsapi.values import INT_RANGE
 
-__all__ = ["boxed", "class_for", "fits", "of_object", "to_java_value", "to_python_value"]
+__all__ = ["boxed", "class_for", "fits", "kind_of", "of_object", "to_java_value", "to_python_value"]
 
 _BYTES = bytes | bytearray | memoryview
 _WHOLE: Final = ("byte", "short", "int", "long")
 _WRAPPERS: Final[dict[type, str]] = {
     bool: "Boolean", Byte: "Byte", Short: "Short", Int: "Integer", Long: "Long", Float: "Float", Double: "Double",
     float: "Double", Char: "Character",
+}  # fmt: skip
+_PRIMITIVES: Final[dict[type, str]] = {
+    bool: "boolean", Byte: "byte", Short: "short", Int: "int", Long: "long", Float: "float", float: "double",
 }  # fmt: skip
 _UNWRAPPED: Final[dict[str, type]] = {
     "Boolean": bool, "Byte": Byte, "Short": Short, "Integer": int, "Long": Long, "Float": Float, "Double": float,
@@ -38,7 +41,7 @@ def fits(value: Any, kind: str) -> bool:
     if kind in _WHOLE:
         return isinstance(value, int) and not isinstance(value, bool) and INT_RANGE[kind][0] <= value <= INT_RANGE[kind][1]
     if kind in ("float", "double"):
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, float) or fits(value, "long")
     if kind == "char":
         return isinstance(value, str) and len(value) == 1 and ord(value) <= 0xFFFF
     if kind == "String":
@@ -50,6 +53,16 @@ def fits(value: Any, kind: str) -> bool:
     if kind.startswith("Class"):
         return value is None or isinstance(value, type)
     return kind in ("Object", "Serializable")
+
+
+def kind_of(value: Any) -> str:
+    """Return the Java type that a value of an application is of, where Java has a method for each."""
+    for kind, java in _PRIMITIVES.items():
+        if isinstance(value, kind):
+            return java
+    if isinstance(value, int):
+        return next((kind for kind in ("int", "long") if fits(value, kind)), "Object")
+    return "String" if isinstance(value, str) and not isinstance(value, Char) else "Object"
 
 
 def to_java_value(value: Any, kind: str) -> Any:
@@ -124,6 +137,8 @@ def of_object(value: Any) -> Any:
     """Return the body of an ObjectMessage: as Java's own class where there is one, else pickled in a serializable pair."""
     if value is None:
         return None
+    if type(value) is object:
+        raise NotInJava("Java's compiler takes nothing as the body of an ObjectMessage that is not serializable")
     if _is_javas(value):
         return boxed(value)
     try:
