@@ -89,7 +89,9 @@ def wrap(found: Any, declared: str) -> Any:
 
 def _rebuilt(stored: bytes, declared: str) -> Any:
     source = java_class("java.io.ByteArrayInputStream")(to_java_value(stored, "byte[]"))
-    return wrap(guarded(java_class("java.io.ObjectInputStream")(source).readObject), declared)
+    # Java's own stream looks for classes by who calls it, and that is nobody here.
+    stream = java_class("org.apache.activemq.util.ClassLoadingAwareObjectInputStream")(source)
+    return wrap(guarded(stream.readObject), declared)
 
 
 def _first(found: Any, names: tuple[str, ...]) -> tuple[str, ...]:
