@@ -22,7 +22,10 @@ from jmsapi_conformance.brokers import Wire
 
 __all__ = ["CLIENTS", "Client", "JavaBackend"]
 
-_QUALITY: Final = none("the same for every client of this broker; its certificate with a provider of ours says it")
+_OF_BROKERS: Final[dict[str, dict[str, Support]]] = {
+    "classic": {"priority_order": none("needs prioritizedMessages in the broker's destination policy")},
+}
+"""What holds for every client of a broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,12 @@ CLIENTS: Final[dict[str, Client]] = {
         _openwire,
         "jms.prefetchPolicy.all",
         "connectResponseTimeout",
-        {"shared_subscription": _NO_SHARING, "shared_durable_subscription": _NO_SHARING, "shared_unsubscribe": _NO_SHARING},
+        {
+            "shared_subscription": _NO_SHARING,
+            "shared_durable_subscription": _NO_SHARING,
+            "shared_unsubscribe": _NO_SHARING,
+            "delivery_delay": none("ActiveMQ's client has no delivery delay: UnsupportedOperationException"),
+        },
     ),
 }
 
@@ -94,7 +102,7 @@ class JavaBackend(Backend):
     def capabilities(self) -> Capabilities:
         """Everything, but for what the client is known not to have."""
         bare = Capabilities(f"{self.client.name} {self.client.version}", self._broker, self._version)
-        return bare.with_(**self.client.lacks)
+        return bare.with_(**_OF_BROKERS.get(self._broker, {}), **self.client.lacks)
 
     def factory(self, **options: object) -> ConnectionFactory:
         """Return a new factory; of the options those that every client has."""
