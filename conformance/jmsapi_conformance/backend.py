@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import secrets
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import unquote
 
 import jmsapi
 from jmsapi import ConnectionFactory
-from jmsapi.spi import Capabilities
+from jmsapi.spi import Capabilities, ProviderEntry
 from jmsapi_conformance.brokers import Broker
 from jmsapi_conformance.native import WIRES
 
-__all__ = ["Backend", "Restart", "restart_of", "stored_file"]
+__all__ = ["Backend", "Restart", "installed", "restart_of", "stored_file"]
 
 Restart = Callable[[bool], None]
 """Ends the broker and starts it again on its data; True: as by kill -9. Returns when it takes connections again."""
@@ -49,6 +51,30 @@ def _reopening(file: Path) -> Restart:
     return restart
 
 
+def installed(scheme: str) -> ProviderEntry:
+    """Return the provider that is installed for a scheme.
+
+    Raises:
+        LookupError: There is none; one that the process registered by itself is not looked for.
+    """
+    for point in entry_points(group="jmsapi.providers"):
+        # One that cannot be loaded is reported by whoever asks for its scheme.
+        with contextlib.suppress(ImportError):
+            entry: ProviderEntry = point.load()
+            if scheme in entry.schemes:
+                return entry
+    raise LookupError(f"no installed provider has the scheme {scheme!r}")
+
+
+def _in_process(scheme: str) -> bool:
+    """Return whether a provider says that other processes cannot reach what it reaches: ``in_process`` of its entry point."""
+    if scheme == "inproc":
+        return True
+    with contextlib.suppress(LookupError):
+        return bool(getattr(installed(scheme), "in_process", False))
+    return False
+
+
 class Backend:
     """A provider on a broker, reached by URL.
 
@@ -71,8 +97,9 @@ class Backend:
         beyond = set(environment)
         if restart is not None:
             beyond.add("broker_restart")
-        beyond.add("in_process" if url.startswith("inproc:") else "second_process")
-        if url.partition("://")[0] in WIRES:
+        scheme = url.partition("://")[0]
+        beyond.add("in_process" if _in_process(scheme) else "second_process")
+        if scheme in WIRES:
             beyond.add("native_client")
         self.environment = frozenset(beyond)
         self._run = f"{os.getpid():x}{secrets.token_hex(3)}"

@@ -6,13 +6,11 @@ of an answer, whenever that comes; that the provider notices a cut link by itsel
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import jmsapi
@@ -30,7 +28,7 @@ from jmsapi.spi import (
     SendResult,
     failed,
 )
-from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.backend import Backend, installed
 from jmsapi_conformance.kit import PATIENCE_MS
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class Seam:
 
     def __init__(self, backend: Backend) -> None:
         scheme, separator, rest = backend.url.partition("://")
-        self._entry = _Entry(_installed(scheme), scheme, f"seam{next(_numbers)}-{scheme}", self)
+        self._entry = _Entry(installed(scheme), scheme, f"seam{next(_numbers)}-{scheme}", self)
         self._url = f"{self._entry.schemes[0]}{separator}{rest}"
         self._guard = threading.Lock()
         self._holding = False
@@ -246,13 +244,3 @@ class _Held:
     def on_resumed(self) -> None:
         """Pass on."""
         self.up.on_resumed()
-
-
-def _installed(scheme: str) -> ProviderEntry:
-    for point in entry_points(group="jmsapi.providers"):
-        # One that cannot be loaded is reported by whoever asks for its scheme.
-        with contextlib.suppress(ImportError):
-            entry: ProviderEntry = point.load()
-            if scheme in entry.schemes:
-                return entry
-    raise LookupError(f"no installed provider has the scheme {scheme!r}")

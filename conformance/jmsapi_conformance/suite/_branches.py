@@ -10,6 +10,7 @@ import pytest
 
 from jmsapi import ConnectionFactory, Queue, Session, XAConnection, XAConnectionFactory, XASession, Xid
 from jmsapi.xa import XAException
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import text_of
 
 __all__ = ["code_of", "new_xid", "send", "waiting", "xa_connection", "xa_factory", "xa_session"]
@@ -23,8 +24,12 @@ def new_xid() -> Xid:
 
 
 @pytest.fixture
-def xa_factory(factory: ConnectionFactory) -> XAConnectionFactory:
-    """Give the factory as one of XA connections."""
+def xa_factory(backend: Backend, factory: ConnectionFactory) -> XAConnectionFactory:
+    """Give the factory as one of XA connections; where XA is not claimed it must be none, and there is no call to be refused."""
+    claim = backend.capabilities.xa
+    if not claim:
+        assert not isinstance(factory, XAConnectionFactory), "claims that xa is NONE, yet its factory has it"
+        pytest.skip(f"xa: {claim.note or 'the provider has no XA, and its factories do not offer it'}")
     assert isinstance(factory, XAConnectionFactory)
     return factory
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from jmsapi import (
-    ConnectionFactory,
     InvalidDestinationException,
     QueueConnection,
     QueueConnectionFactory,
@@ -77,10 +76,10 @@ def test_the_interfaces_of_the_domains_derive_from_the_common_ones(kind: type, b
 
 @needs("xa")
 @requirement("8.4-1")
-def test_the_domains_have_their_own_xa_sessions(factory: ConnectionFactory, names: Names) -> None:
-    assert isinstance(factory, XAQueueConnectionFactory)
-    assert isinstance(factory, XATopicConnectionFactory)
-    with factory.create_xa_queue_connection() as queues, factory.create_xa_topic_connection() as topics:
+def test_the_domains_have_their_own_xa_sessions(xa_factory: XAConnectionFactory, names: Names) -> None:
+    assert isinstance(xa_factory, XAQueueConnectionFactory)
+    assert isinstance(xa_factory, XATopicConnectionFactory)
+    with xa_factory.create_xa_queue_connection() as queues, xa_factory.create_xa_topic_connection() as topics:
         assert isinstance(queues, XAQueueConnection)
         assert isinstance(topics, XATopicConnection)
         queue_session, topic_session = (

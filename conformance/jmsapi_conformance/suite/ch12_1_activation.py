@@ -185,6 +185,7 @@ class _OfTopics(_Counting, TopicConnectionFactory):
 
 
 @requirement("12.1-4")
+@needs("transactions")
 @pytest.mark.parametrize("kind", [_Counting, _OfQueues, _OfTopics])
 def test_the_factory_is_the_one_that_is_bound_to_the_name(
     factory: ConnectionFactory, backend: Backend, other_session: Session, kind: type[_Counting]

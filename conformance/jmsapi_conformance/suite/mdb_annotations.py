@@ -134,6 +134,7 @@ def test_the_type_is_mandatory() -> None:
 
 
 @requirement("MDB-12")
+@needs("transactions")
 def test_the_connection_factory_is_the_one_that_is_named(
     backend: Backend, bound: str, queue: Queue, other_session: Session
 ) -> None:

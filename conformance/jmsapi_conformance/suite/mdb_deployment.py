@@ -113,6 +113,7 @@ def test_two_callbacks_with_one_unshared_durable_subscription_are_refused() -> N
 
 
 @requirement("MDB-72")
+@needs("transactions")
 def test_in_a_container_only_callbacks_receive_asynchronously(
     factory: ConnectionFactory, bound: str, queue: Queue, other_session: Session
 ) -> None:
