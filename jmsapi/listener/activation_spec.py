@@ -122,7 +122,7 @@ class ActivationSpec(BaseModel):
     max_instances: int | None = Field(default=None, ge=1)
     """The most instances of the class, over all of its callbacks; None for as many as run. It is the same for all of a class."""
     prefetch: int = Field(default=10, ge=0, le=1_000_000)
-    """The most messages that wait at one consumer; 0 fetches each when it can be handled."""
+    """The most messages here for each consumer, that in its hand included; 0 fetches each when it can be handled."""
     batch_size: int = Field(default=1, ge=1, le=1_000_000)
     """The most messages in one call of a callback that takes a list."""
     batch_wait_ms: _Milliseconds = 100
