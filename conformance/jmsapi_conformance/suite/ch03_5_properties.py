@@ -8,6 +8,8 @@ import pytest
 from jmsapi import (
     IllegalArgumentException,
     JMSContext,
+    JMSException,
+    JMSRuntimeException,
     Message,
     MessageNotWriteableException,
     NumberFormatException,
@@ -64,6 +66,10 @@ def test_the_provider_selects_by_properties_on_a_topic(session: Session, other_s
     expect_nothing(consumer, session, topic, number=7)
 
 
+REFUSALS = (IllegalArgumentException, JMSException, JMSRuntimeException)
+"""Which of them a malformed name gets, JMS leaves open."""
+
+
 @requirement("3.5.1-1")
 @pytest.mark.parametrize("name", ["abc", "_x", "$y1", "größe", "a1"])
 def test_an_identifier_is_a_name(session: Session, context: JMSContext, name: str) -> None:
@@ -79,9 +85,9 @@ def test_an_identifier_is_a_name(session: Session, context: JMSContext, name: st
 def test_anything_else_is_no_name(session: Session, context: JMSContext, name: str) -> None:
     message = session.create_message()
     for setter, _ in SETTERS.values():
-        with pytest.raises(IllegalArgumentException):
+        with pytest.raises(REFUSALS):
             setter(message, name)
-    with pytest.raises(IllegalArgumentException):
+    with pytest.raises(REFUSALS):
         context.create_producer().set_property(name, "text")
     assert own_names(message) == set()
 
@@ -91,7 +97,7 @@ def test_anything_else_is_no_name(session: Session, context: JMSContext, name: s
 def test_a_word_of_the_selector_language_is_no_name(session: Session, word: str) -> None:
     message = session.create_message()
     for name in (word, word.lower(), word.capitalize()):
-        with pytest.raises(IllegalArgumentException):
+        with pytest.raises(REFUSALS):
             message.set_string_property(name, "text")
     message.set_string_property(f"{word}x", "text")
 
