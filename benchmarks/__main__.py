@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NEEDS_NOTHING = ("core", "listener", "messages", "selector")
+NEEDS_NOTHING = ("core", "listener", "messages", "selector", "store")
 
 
 def main(words: list[str]) -> int:
