@@ -18,7 +18,10 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """Where the core and the providers get time from."""
+    """Where the core and the providers get time from.
+
+    One that says ``steady = True`` beside is never set: its timers see every change of ``now_ms``, so nobody need look again.
+    """
 
     def now_ms(self) -> int:
         """Return milliseconds since 1970-01-01T00:00Z."""

@@ -87,6 +87,9 @@ class HandClock:
     Threads: any.
     """
 
+    steady: Final = True
+    """See ``jmsapi.spi.Clock``."""
+
     def __init__(self, start_ms: int = _START_MS) -> None:
         self._start_ms = start_ms
         self._lock = threading.RLock()

@@ -20,7 +20,7 @@ from jmsapi.values import Value
 
 __all__ = ["ANY", "WITHIN_S", "DestinationProbe", "QueueProbe", "TopicProbe"]
 
-WITHIN_S: Final = 5.0
+WITHIN_S: Final = 10.0
 """How long an assertion waits if it is not told: seconds."""
 
 

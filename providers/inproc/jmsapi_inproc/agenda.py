@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import Clock, Timer
@@ -27,11 +28,12 @@ FEW: Final = 256
 class Agenda:
     """A heap of messages by the time at which something must happen to them."""
 
-    __slots__ = ("_clock", "_fire", "_heap", "_number", "_running", "_stale", "_timer", "_timer_due")
+    __slots__ = ("_clock", "_fire", "_heap", "_nap_ms", "_number", "_running", "_stale", "_timer", "_timer_due")
 
     def __init__(self, clock: Clock, fire: Callable[[], None]) -> None:
         self._clock = clock
         self._fire = fire
+        self._nap_ms: float = inf if getattr(clock, "steady", False) else LONGEST_NAP_MS
         self._heap: list[tuple[int, int, Message, Queue]] = []
         self._number = 0
         self._stale = 0
@@ -122,7 +124,9 @@ class Agenda:
     def _arm(self, now: int) -> None:
         if not self._heap:
             return
-        due = min(max(self._heap[0][0], now + 1), now + LONGEST_NAP_MS)
+        due = max(self._heap[0][0], now + 1)
+        if due - now > self._nap_ms:
+            due = now + LONGEST_NAP_MS
         if self._timer is not None and self._timer_due <= due:
             return
         self._cancel()

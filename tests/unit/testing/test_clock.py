@@ -13,6 +13,7 @@ from jmsapi.listener import JMSListenerProperty, JMSQueueListener, MessageProper
 from jmsapi.testing import EmbeddedBroker, HandClock
 
 DEADLINE_S = 20
+YEAR_S = 365 * 86_400
 
 
 def test_it_stands_still() -> None:
@@ -112,6 +113,27 @@ def test_a_message_that_a_receiver_holds_expires_too(jms_broker: EmbeddedBroker,
         jms_broker.queue("q").send("old", time_to_live_ms=1000)
         jms_clock.advance(1)
         assert consumer.receive_no_wait() is None
+
+
+def test_ten_years_are_no_longer_than_a_second(jms_broker: EmbeddedBroker, jms_clock: HandClock) -> None:
+    calls = 0
+    queue = jms_broker.queue("q")
+    queue.send("x", delay_ms=10 * YEAR_S * 1000, time_to_live_ms=11 * YEAR_S * 1000)
+    original = jms_clock.now_ms
+
+    def counted() -> int:
+        nonlocal calls
+        calls += 1
+        return original()
+
+    jms_clock.now_ms = counted  # type: ignore[method-assign]
+    jms_clock.advance(10 * YEAR_S - 1)
+    assert queue.messages == []
+    jms_clock.advance(1)
+    assert len(queue.messages) == 1
+    jms_clock.advance(YEAR_S)
+    assert queue.messages == []
+    assert calls < 100
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 100])
