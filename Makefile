@@ -77,9 +77,9 @@ compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part 
 	@.ci/compose $(BIN)/python
 
 certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html, README; KINDS=artemis takes one
-	$(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
-	  $(if $(findstring -k,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS)
-	$(BIN)/python tests/docs/capability_table.py
+	@result=0; set -x; $(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
+	  $(if $(findstring -k,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS) || result=$$?; \
+	  $(BIN)/python tests/docs/build_pages.py; $(BIN)/python tests/docs/capability_table.py; exit $$result
 
 docs: $(VENV)/all.stamp ## Make the pages of docs/ that come from data: Java API, capabilities, specification
 	$(BIN)/python tests/docs/capability_table.py
