@@ -103,3 +103,22 @@ def test_a_context_of_an_injector_that_knows_of_no_transactions_joins_by_itself(
         raise ZeroDivisionError
     with factory.create_context() as outside:
         assert outside.create_consumer(outside.create_queue("own-injector")).receive_no_wait() is None
+
+
+def test_a_session_that_is_closed_in_a_transaction_gives_back_what_it_has_not_received_when_that_ends() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    with factory.create_context() as outside:
+        queue = outside.create_queue("given-back")
+        for text in ("one", "two"):
+            outside.create_producer().send(queue, text)
+        with container_mode(transactions):
+            connection = factory.create_connection()
+            with transactions.begin():
+                connection.start()
+                with connection.create_session() as session:
+                    received = session.create_consumer(queue).receive(20_000)
+                    assert received is not None
+                    assert received.get_body(str) == "one"
+        assert outside.create_consumer(queue).receive_body(str, 20_000) == "two"
+        connection.close()
