@@ -243,6 +243,10 @@ class ListenerContainer:
     def _told(self, error: JMSException) -> None:
         """The connection tells of trouble that no caller hears of."""
         self._last_error = error
+        intake = self._intake
+        if intake is not None and intake.trouble is None:
+            # Not its end, of which others tell.
+            _log.warning("%s: %s", self.definition.name, error)
         self._wake.set()
 
     def _look_after(self) -> None:
@@ -315,7 +319,7 @@ class ListenerContainer:
                 self.problem(error)
             return False
         wait = self._retry.seconds(self._failures - 1)
-        _log.warning("%s: attempt %d failed, the next in %.1f s: %s", self.definition.name, self._failures, wait, error)
+        _log.warning("%s: takes no messages, attempt %d in %.1f s: %s", self.definition.name, self._failures, wait, error)
         if self.stopping.wait(wait):
             return False
         self._wake.clear()

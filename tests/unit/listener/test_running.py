@@ -62,15 +62,24 @@ def test_one_consumer_handles_one_message_at_a_time_in_order(bench: Bench) -> No
 
 @pytest.mark.parametrize("prefetch", [0, 1, 3])
 def test_no_more_messages_are_held_than_the_prefetch_allows(bench: Bench, prefetch: int) -> None:
-    gate = Gate()
-    bench.send(*map(str, range(10)))
-    with bench.listening(gate, concurrency="2", prefetch=prefetch) as deployment:
-        wait_until(lambda: len(gate.inside) == 2, "two at a time")
-        held = 2 * max(1, prefetch)
-        wait_until(lambda: health(deployment).waiting == held - 2, "the prefetch is used")
-        assert len(bench.left()) == 10 - held
-        gate.open.set()
-        wait_until(lambda: len(gate.seen) == held, "what is held is handled")
+    permits, seen = threading.Semaphore(0), list[str]()
+    held = 2 * max(1, prefetch)
+
+    def call(message: Message) -> None:
+        seen.append(body(message))
+        permits.acquire(timeout=WAIT_S)
+
+    bench.send(*map(str, range(20)))
+    with bench.listening(call, concurrency="2", prefetch=prefetch) as deployment:
+        for handled in range(4):
+            wait_until(lambda: len(seen) == handled + 2, "two at a time")  # noqa: B023
+            permits.release()
+        wait_until(lambda: len(seen) == 6 and health(deployment).waiting >= held // 2 - 2, "the prefetch is used")
+        left = bench.left()
+        assert 20 - 4 - held <= len(left) <= 20 - 4 - 2
+        for _ in range(20):
+            permits.release()
+        wait_until(lambda: len(seen) == 20 - len(left), "what is held is handled")
 
 
 def test_with_no_prefetch_every_message_comes(bench: Bench) -> None:
