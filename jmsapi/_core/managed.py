@@ -326,8 +326,11 @@ _CONNECTIONS: Final[dict[type[ConnectionImpl], type[ConnectionImpl]]] = {
 
 
 def managed(kind: type[K]) -> type[K]:
-    """Return the class of a connection that a container manages."""
-    return cast("type[K]", _CONNECTIONS[kind])
+    """Return the class of a connection that a container manages.
+
+    One with distributed transactions stays as it is: it takes part in them by the branches that its user begins.
+    """
+    return cast("type[K]", _CONNECTIONS.get(kind, kind))
 
 
 def _asked(mode: object, acknowledge_mode: object, transacted: object) -> int:

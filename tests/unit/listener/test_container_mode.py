@@ -122,3 +122,11 @@ def test_a_session_that_is_closed_in_a_transaction_gives_back_what_it_has_not_re
                     assert received.get_body(str) == "one"
         assert outside.create_consumer(queue).receive_body(str, 20_000) == "two"
         connection.close()
+
+
+def test_a_connection_with_distributed_transactions_is_its_users_own() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    assert isinstance(factory, jmsapi.XAConnectionFactory)
+    with container_mode(), factory.create_xa_connection() as connection, connection.create_xa_session() as session:
+        assert session.xa_resource is not None
+        connection.stop()
