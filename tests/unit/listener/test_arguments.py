@@ -199,6 +199,16 @@ def test_properties_that_are_missing_or_do_not_convert_are_errors(context: JMSCo
     assert "header field JMSType: is no str" in unfit(kind, message)
 
 
+def test_a_property_that_is_none_is_given_only_where_that_is_allowed(context: JMSContext) -> None:
+    def strict(region: Annotated[str, MessageProperty("region")] = "default") -> None: ...
+    def lenient(region: Annotated[str | None, MessageProperty("region")] = "default") -> None: ...
+
+    message = context.create_text_message("x")
+    message.set_string_property("region", None)
+    assert "property 'region': it is None, not str" in unfit(strict, message)
+    assert called(lenient, message) == [None]
+
+
 def test_every_header_field_is_one_of_a_message() -> None:
     assert {name.lower() for name in HEADER_FIELDS} == {name.replace("_", "") for name in HEADER_FIELDS.values()}
     assert all(hasattr(Message, attribute) for attribute in HEADER_FIELDS.values())
