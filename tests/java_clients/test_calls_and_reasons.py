@@ -18,7 +18,7 @@ from jmsapi_conformance.verdicts import Verdict
 
 
 def params(interface: str, member: str, **given: Any) -> tuple[tuple[str, ...], list[Any]]:
-    overload, arguments = chosen(member, members_of(interface)[member].calls, given)
+    overload, arguments = chosen(member, members_of(interface)[member].calls, given, optional={"timeout_ms", "message"})
     return overload.params, arguments
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from java_clients.surface import INTERFACES, Overload
@@ -18,7 +18,13 @@ _BODIES: Final[dict[type, str]] = {str: "String", dict: "Map<String, Object>", b
 _OF_PRODUCER: Final = {"delivery_mode": "delivery_mode", "priority": "priority", "time_to_live": "time_to_live"}
 
 
-def chosen(name: str, overloads: Sequence[Overload], given: Mapping[str, Any], of: object = None) -> tuple[Overload, list[Any]]:
+def chosen(
+    name: str,
+    overloads: Sequence[Overload],
+    given: Mapping[str, Any],
+    of: object = None,
+    optional: Collection[str] = (),
+) -> tuple[Overload, list[Any]]:
     """Return the Java method for a call, and its arguments.
 
     Args:
@@ -26,11 +32,12 @@ def chosen(name: str, overloads: Sequence[Overload], given: Mapping[str, Any], o
         overloads: The methods that it may mean.
         given: The arguments by their Python names, in the order of the Python signature; what the caller left out is not there.
         of: The object, whose own options stand for those of a send that are left out.
+        optional: The arguments for which None means that they are left out.
     Raises:
         NotInJava: None of them takes these arguments.
     """
-    # None is what stands for an argument that is left out, so the shorter Java method comes first.
-    for wanted in ({key: value for key, value in given.items() if value is not None}, given):
+    # Where None stands for an argument that is left out, the shorter Java method comes first.
+    for wanted in ({key: value for key, value in given.items() if value is not None or key not in optional}, given):
         for overload in overloads:
             arguments = _arguments(name, overload, wanted, of)
             if arguments is not None:

@@ -140,6 +140,7 @@ def _property(member: Member) -> property:
 
 def _method(member: Member, base: type) -> Callable[..., Any]:
     signature = inspect.signature(getattr(base, member.name))
+    optional = {name for name, parameter in signature.parameters.items() if parameter.default is None}
 
     def call(self: Held, *positional: Any, **named: Any) -> Any:
         given = signature.bind(self, *positional, **named).arguments
@@ -147,7 +148,7 @@ def _method(member: Member, base: type) -> Callable[..., Any]:
         special = _SPECIAL.get(member.name)
         if special is not None:
             return special(self, member.calls, given)
-        overload, arguments = chosen(member.name, member.calls, given, self)
+        overload, arguments = chosen(member.name, member.calls, given, self, optional)
         return _call(self, overload, arguments)
 
     return call
