@@ -57,7 +57,12 @@ class Agenda:
 
     def delayed(self, queue: Queue) -> list[Message]:
         """Return the delayed messages of a queue that are in memory."""
-        return [message for _, _, message, where in sorted(self._heap) if where is queue and message.state is DELAYED]
+        entries = [entry for entry in self._heap if entry[3] is queue and entry[2].state is DELAYED]
+        return [message for _, _, message, _ in sorted(entries)]
+
+    def delays(self) -> list[tuple[Message, Queue]]:
+        """Return all delayed messages that are in memory, with their queues, in no order."""
+        return [(message, queue) for _, _, message, queue in self._heap if message.state is DELAYED and not queue.gone]
 
     def expire(self, message: Message, queue: Queue) -> None:
         """Have a waiting message taken away when it has expired."""

@@ -55,6 +55,9 @@ def plan(queue: Queue, envelope: Envelope, sender: Sender, filing: Filing) -> No
     message = StoredMessage(envelope, key, order)
     shelf.add(filing, message, due=due if delayed else None)
     if delayed:
+        schedule = shelf.store.schedule
+        schedule.expects(key)
+        filing.otherwise(lambda: schedule.lost(key))
         filing.then(lambda: _delay(queue, shelf, message, due))
     else:
         filing.then(lambda: arrive(queue, message))
@@ -74,5 +77,9 @@ def recount(message: Message, queue: Queue) -> None:
 
 
 def _delay(queue: Queue, shelf: Shelf, message: StoredMessage, due: int) -> None:
-    if not queue.gone and shelf.store.schedule.admits(due, message.key):
+    schedule = shelf.store.schedule
+    if queue.gone:
+        schedule.lost(message.key)
+    elif schedule.admits(due, message.key):
         queue.delay(message)
+        schedule.trim()

@@ -96,6 +96,12 @@ class Queue:
         self._delayed += 1
         self._broker.agenda.delay(message, self)
 
+    def put_off(self, message: Message) -> None:
+        """Have a delayed message in memory no more: its row stays."""
+        self._delayed -= 1
+        message.state = GONE
+        self._broker.agenda.forget()
+
     def now_ms(self) -> int:
         """Return milliseconds since 1970, as the broker has it."""
         return self._broker.clock.now_ms()
@@ -242,6 +248,7 @@ class Queue:
         """Drop everything; nothing can be filed here any more."""
         if self.gone:
             return
+        delayed = [] if self.shelf is None else self._broker.agenda.delayed(self)
         self.gone = True
         entries = self._delayed
         for message in self.waiting.kept():
@@ -250,7 +257,7 @@ class Queue:
         self._broker.agenda.abandon(entries)
         self.waiting = Waiting()
         if self.shelf is not None:
-            self.shelf.closed(self._delayed)
+            self.shelf.closed(delayed)
         self._groups.clear()
 
     def _wait(self, message: Message) -> None:

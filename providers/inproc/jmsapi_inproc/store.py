@@ -172,9 +172,9 @@ class Shelf:
         filing.then(lambda: self.store.free(self.place))
         self.store.submit(filing)
 
-    def closed(self, delayed: int) -> None:
-        """The queue is gone, and so many delayed messages of it in memory."""
-        self.store.schedule.left(delayed)
+    def closed(self, delayed: Iterable[Message]) -> None:
+        """The queue is gone, and these delayed messages of it in memory."""
+        self.store.schedule.left(sum(isinstance(message, StoredMessage) for message in delayed))
         if not self.store.closing:
             self.erase()
 
@@ -183,13 +183,15 @@ class Shelf:
         if not isinstance(message, StoredMessage):
             queue.put(message)
             return
-        self.store.schedule.left()
-        old = message.key
+        schedule, old = self.store.schedule, message.key
         message.order = queue.next_order()
         message.key = self.key(message.envelope.priority, message.order)
         filing = Filing(owed=True)
         filing.sql("UPDATE message SET key = ?, due = NULL WHERE key = ?", message.key, old)
+        filing.then(lambda: schedule.written(old))
         filing.then(lambda: arrive(queue, message))
+        schedule.leaves(old)
+        schedule.left()
         self.store.submit(filing)
 
     def _noted(self) -> None:

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from jmsapi import DeliveryMode, JMSContext
-from jmsapi_inproc import store, store_schedule, store_waiting
+from jmsapi_inproc import agenda, store, store_schedule, store_waiting
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +97,31 @@ def test_a_browser_shows_what_is_only_in_the_file_too(file):
     with file.context() as context:
         browser = context.create_browser(context.create_queue("q"), "n < 60")
         assert numbers(message.text for message in browser) == [i for i in expected if i < 60]
+
+
+def test_a_message_with_a_short_delay_does_not_wait_for_those_with_a_long_one(file):
+    with file.context() as context:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        for delay in (3_600_000, 3_600_001, 3_600_002, 3_600_003, 50, 3_600_004, 20):
+            producer.delivery_delay = delay
+            producer.send(queue, str(delay))
+        consumer = context.create_consumer(queue)
+        assert sorted(consumer.receive_body(str, 20_000) for _ in range(2)) == ["20", "50"]
+        assert consumer.receive_no_wait() is None
+
+
+def test_ever_shorter_delays_do_not_fill_the_memory(file, monkeypatch):
+    agendas = []
+    made = agenda.Agenda.__init__
+    monkeypatch.setattr(agenda.Agenda, "__init__", lambda self, *given: (agendas.append(self), made(self, *given))[1])
+    with file.context() as context:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        kept = []
+        for delay in range(100, 0, -1):
+            producer.delivery_delay = 600_000 + delay
+            producer.send(queue, str(delay))
+            kept.append(len(agendas[-1].delays()))
+        assert max(kept) <= 8
 
 
 def test_many_delayed_messages_come_when_they_are_due(file, take_all):
