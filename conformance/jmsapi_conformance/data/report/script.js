@@ -61,7 +61,7 @@
       if (said.has("backend")) for (const box of backends) box.checked = said.get("backend").split(".").includes(box.value);
     }
     apply();
-    const named = hash && one(hash);
+    const named = hash ? one(hash) : null;
     if (named?.classList.contains("row")) { open(named); button(named).focus({ preventScroll: true }); named.scrollIntoView(); }
   }
 
