@@ -35,7 +35,7 @@ def test_a_queue_is_looked_at_and_emptied(broker_url: str, capfd: pytest.Capture
     # A broker may be slow to give back what another connection held, so more than one purge may be needed.
     removed, end = 0, time.monotonic() + DEADLINE_S
     while removed < 120 and time.monotonic() < end:
-        assert main(["purge", name, "--url", broker_url, "--yes", "--wait", "2000"]) == 0
+        assert main(["purge", name, "--url", broker_url, "--yes", "--wait", "1000"]) == 0
         out, _ = capfd.readouterr()
         removed += int(out.split()[0])
     assert removed == 120

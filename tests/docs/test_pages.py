@@ -25,6 +25,18 @@ def test_the_program_for_java_people_runs(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == "a kettle 40\n"
 
 
+def test_every_method_of_the_java_api_is_listed() -> None:
+    page = (ROOT / "docs" / "coming-from-java.md").read_text(encoding="utf-8")
+    data = (ROOT / "conformance" / "jmsapi_conformance" / "data" / "api.yaml").read_text(encoding="utf-8")
+    methods = re.findall(r"^      - java: (\w+)$", data, flags=re.MULTILINE)
+    overloads = re.findall(r"^          - \{params: ", data, flags=re.MULTILINE)
+    assert len(methods) > 300
+    assert len(overloads) == int(re.findall(r"java_methods: (\d+)", data)[0])
+    listed = re.findall(r"`[\w<>.\[\], ?]+ (\w+)\([^`]*\)`", page)
+    for name in set(methods):
+        assert listed.count(name) >= methods.count(name), name
+
+
 def test_a_page_leads_from_a_requirement_to_its_tests() -> None:
     page = (ROOT / "docs" / "specification" / "4.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if '<a id="4.4.7-1"></a>' in line)

@@ -275,7 +275,7 @@ def test_the_version_is_told(command: Command) -> None:
 def test_help_lists_the_commands(command: Command) -> None:
     outcome = command("--help")
     assert outcome.code == 0
-    for name in ("demo", "send", "receive", "ping", "providers", "capabilities", "selector"):
+    for name in ("demo", "send", "receive", "browse", "stat", "purge", "broker", "ping", "providers", "capabilities", "selector"):
         assert name in outcome.out
 
 
