@@ -160,7 +160,12 @@ class ListenerContainer:
     def begin(self) -> None:
         """Start taking messages, if ``open`` was successful, and looking after it all."""
         if self._intake is not None:
-            self._start_taking()
+            try:
+                self._start_taking()
+            except JMSException as error:
+                # Lost since it was opened.
+                self.discard_attempt()
+                self.failed_to_open(error)
         self._thread.start()
 
     def _start_taking(self) -> None:

@@ -109,8 +109,11 @@ def test_a_batch_is_what_waits_up_to_its_size(bench: Bench, attribute: str) -> N
     assert bench.left() == []
 
 
+@pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("attribute", ["Required", "NotSupported"])
-def test_what_fails_in_a_batch_comes_again_alone_so_that_only_the_poison_is_given_up(bench: Bench, attribute: str) -> None:
+def test_what_fails_in_a_batch_comes_again_alone_so_that_only_the_poison_is_given_up(
+    bench: Bench, attribute: str, ordered: bool
+) -> None:
     batches: list[list[str]] = []
 
     def call(messages: list[Message]) -> None:
@@ -118,10 +121,10 @@ def test_what_fails_in_a_batch_comes_again_alone_so_that_only_the_poison_is_give
         if "poison" in batches[-1]:
             raise ValueError("poison")
 
-    bench.send("1", "poison", "2")
+    bench.send("1", "poison", "2", JMSXGroupID="g")
     with bench.listening(
-        call, batch=True, batchSize=3, batchWaitMs=1000, transactionAttribute=attribute, redeliveryLimit=2,
-        deadLetterDestination="dead",
+        call, batch=True, batchSize=3, batchWaitMs=1000, transactionAttribute=attribute, orderedByGroup=ordered,
+        redeliveryLimit=2, deadLetterDestination="dead",
     ) as deployment:  # fmt: skip
         wait_until(lambda: health(deployment).given_up == 1 and ["2"] in batches, "the poison is given up")
     assert batches == [["1", "poison", "2"], ["1"], ["poison"], ["poison"], ["2"]]

@@ -185,6 +185,23 @@ def test_b16_one_back_off_is_kept_over_all_kinds_of_trouble_until_the_container_
     assert not bench.deployment.health.healthy
 
 
+def test_b16_a_connection_that_breaks_as_soon_as_it_is_made_is_no_success(broker: EmbeddedBroker) -> None:
+    for attempt in range(1, 6):
+        broker.faults.cut("deliver", attempt)
+    broker.queue("q").send("m")
+    waits = {"connectionRetryDelayMs": 20, "connectionRetryBackoff": 2.0, "connectionRetryMaxDelayMs": 10_000}
+    bench = Bench(broker, connectionRetryLimit=4, **waits)
+    begin = time.monotonic()
+    bench.deployment.start()
+    assert bench.deployment.wait(WAIT_S * 1000)
+    # 20, 40, 80, 160 ms.
+    assert time.monotonic() - begin >= 0.3
+    assert bench.health.state is EndpointState.FAILED
+    assert "given up after 5 attempts" in bench.health.reason
+    broker.faults.clear()
+    assert texts(broker, "q") == ["m"]
+
+
 def test_what_the_broker_refuses_at_first_fails_the_deployment(broker: EmbeddedBroker) -> None:
     broker.faults.fail("create_consumer", error="security")
     with pytest.raises(DeploymentException) as caught:
