@@ -63,3 +63,7 @@ def start() -> None:
 def java_class(name: str) -> Any:
     """Return a Java class by its full name; those of JMS by their simple one."""
     return jpype.JClass(name if "." in name or name.startswith("[") else f"jakarta.jms.{name}")
+
+
+if __name__ == "__main__":
+    print(f"Java clients for the conformance suite: {jars()}")
