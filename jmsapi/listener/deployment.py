@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 import jmsapi
+from jmsapi._core.container import outside_container
 from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
 from jmsapi.bindings import Bindings, bind_definitions
 from jmsapi.errors import IllegalStateException, JMSException, UnsupportedFeatureException
@@ -103,7 +104,9 @@ class Deployment:
 
     def _open(self, one: ListenerContainer) -> None:
         try:
-            one.open()
+            # A callback may deploy, too; what is deployed is a container's, and not the callback's.
+            with outside_container():
+                one.open()
         except UnsupportedFeatureException:
             # It says what the broker cannot do, and time does not change that.
             raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import jmsapi
 from jmsapi import IllegalStateException, JMSContext
 from jmsapi.injection import Injector
-from jmsapi.listener import container_mode
+from jmsapi.listener import JMSListenerProperty, JMSQueueListener, container_mode, deploy
 from jmsapi.pool import SessionPool
 from jmsapi.transactions import LocalTransactions, Transaction
 
@@ -130,3 +132,17 @@ def test_a_connection_with_distributed_transactions_is_its_users_own() -> None:
     with container_mode(), factory.create_xa_connection() as connection, connection.create_xa_session() as session:
         assert session.xa_resource is not None
         connection.stop()
+
+
+def test_code_in_a_container_may_deploy() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    came = threading.Semaphore(0)
+
+    @JMSQueueListener()
+    @JMSListenerProperty("destination", "deployed-inside")
+    def on_message(body: str) -> None:
+        came.release()
+
+    with container_mode(), deploy(on_message, factory=factory), factory.create_context() as context:
+        context.create_producer().send(context.create_queue("deployed-inside"), "m")
+        assert came.acquire(timeout=20)
