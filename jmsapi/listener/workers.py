@@ -224,8 +224,11 @@ class Worker:
             try:
                 self._work.message(entry)
             except JMSException:
-                self.given_up += 1
-                self._work.reject([entry])
+                if self._intake.keeps_rejected:
+                    self.given_up += 1
+                    self._work.reject([entry])
+                else:
+                    self._work.again([entry], self._boss.redelivery.after_limit.seconds(failed_before(entry)))
             else:
                 self._work.put_back([entry])
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import jmsapi
-from jmsapi import Message
+from jmsapi import Message, MessageFormatException
+from jmsapi._core.endpoint import Entry, Intake, WorkSession
 from jmsapi.listener import (
     DeploymentException,
     EndpointState,
@@ -142,6 +143,28 @@ def test_without_a_limit_the_connections_own_limit_has_the_broker_keep_it_apart(
         wait_until(lambda: "good" in bench.seen, "the good one is handled")
     assert bench.seen == ["poison"] * 3 + ["good"]
     assert texts(broker, "q") == []
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_not_even_has_a_kind_is_put_aside_or_waits_but_is_never_dropped(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    read = WorkSession.message
+
+    def message(self: WorkSession, entry: Entry) -> Any:
+        if entry.delivery.envelope.body == "unreadable":
+            raise MessageFormatException("of no kind")
+        return read(self, entry)
+
+    monkeypatch.setattr(WorkSession, "message", message)
+    monkeypatch.setattr(Intake, "keeps_rejected", property(lambda _: keeps))
+    with Bench(broker) as bench:
+        broker.queue("q").send("unreadable")
+        broker.queue("q").send("good")
+        wait_until(lambda: bench.seen == ["good"] and bench.health.given_up + bench.health.parked == 1, "the good one is handled")
+        assert bench.health.parked == (0 if keeps else 1)
+    assert [type(error) for error in bench.errors] == [MessageFormatException]
+    assert texts(broker, "q") == ([] if keeps else ["unreadable"])
 
 
 @pytest.mark.parametrize("attribute", ["Required", "NotSupported"])
