@@ -8,23 +8,38 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from jmsapi._core.committing import commit
+from jmsapi._core.consumer import ConsumerImpl
 from jmsapi._core.intake import IntakeSession
 from jmsapi._core.ledger import AUTO, Entry, Inbox
 from jmsapi._core.session import SessionImpl
 from jmsapi._core.waiting import Deadline
 from jmsapi._core.work_ledger import WorkLedger
 from jmsapi.errors import IllegalStateException, JMSException
-from jmsapi.spi import Outcome
+from jmsapi.spi import Address, Outcome
 
 if TYPE_CHECKING:
     from jmsapi._core.connection import ConnectionImpl
 
 __all__ = ["WorkSession"]
 
+C = TypeVar("C", bound=ConsumerImpl)
 _LONG_S: Final = 60.0
+
+
+class _OnlyReceives(ConsumerImpl):
+    """A consumer of a worker's session: a listener would run beside the callback."""
+
+    @property
+    def message_listener(self) -> NoReturn:
+        """Refuse: its session is a container's."""
+        raise IllegalStateException("message_listener: in a container only callbacks receive asynchronously (10.2-5)")
+
+    @message_listener.setter
+    def message_listener(self, message_listener: object) -> NoReturn:
+        raise IllegalStateException("message_listener: in a container only callbacks receive asynchronously (10.2-5)")
 
 
 class WorkSession(SessionImpl):
@@ -72,8 +87,27 @@ class WorkSession(SessionImpl):
         """Refuse: the container does it."""
         self._refuse("recover")
 
+    def run(self) -> NoReturn:
+        """Refuse: the container does it."""
+        self._refuse("run")
+
+    @property
+    def message_listener(self) -> NoReturn:
+        """Refuse: its container is who listens."""
+        self._refuse("message_listener")
+
+    @message_listener.setter
+    def message_listener(self, message_listener: object) -> NoReturn:
+        self._refuse("message_listener")
+
+    def add_consumer(self, kind: type[C], address: Address, message_selector: str | None, **terms: Any) -> C:
+        """Create a consumer, which has no listener."""
+        return cast("C", super().add_consumer(_OnlyReceives, address, message_selector, **terms))
+
     def _refuse(self, asked: str) -> NoReturn:
-        raise IllegalStateException(f"{asked}: the session of a callback is its container's to commit and recover (10.3-8)")
+        raise IllegalStateException(
+            f"{asked}: the session of a callback is its container's to run and to commit (10.2, 10.3)"
+        )
 
     # ---- taking ---------------------------------------------------------------------------------------------------
     def take(self, most: int, idle_s: float | None, gather_s: float) -> list[Entry] | None:

@@ -255,15 +255,20 @@ def test_a_deployment_starts_once_stops_once_and_not_again(bench: Bench) -> None
 # ---------------------------------------------------------------- what a callback may do
 
 
-def test_a_callback_can_send_and_receive_but_not_end_its_session(bench: Bench) -> None:
+def test_a_callback_can_send_and_receive_but_neither_listen_nor_end_its_session(bench: Bench) -> None:
     found: list[object] = []
 
     def call(message: Message) -> None:
         session = message_driven_context().session
-        for refused in (session.commit, session.rollback, session.recover, session.close):
+        for refused in (session.commit, session.rollback, session.recover, session.close, session.run):
             with pytest.raises(IllegalStateException):
                 refused()
         with session.create_consumer(session.create_queue("other")) as consumer:
+            for listening in (session, consumer):
+                with pytest.raises(IllegalStateException):
+                    listening.message_listener = found.append
+                with pytest.raises(IllegalStateException):
+                    _ = listening.message_listener
             found.append(consumer.receive(1000))
 
     bench.send("there", queue="other")
