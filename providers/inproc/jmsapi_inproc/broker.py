@@ -327,12 +327,17 @@ def retire(broker: Broker) -> None:
     """
     store = broker.store
     with _lock, broker.lock:
-        if store is None or broker.connections or broker.branches or _brokers.get(broker.name) is not broker:
+        if store is None or broker.connections or _brokers.get(broker.name) is not broker:
             return
-        del _brokers[broker.name]
-        store.closing = True
-        store.leave_in_order(broker.places())
-    store.close(CLOSE_S)
+        ends = not broker.branches
+        if ends:
+            del _brokers[broker.name]
+            store.closing = True
+            store.leave_in_order(broker.places())
+    if ends:
+        store.close(CLOSE_S)
+    else:
+        store.writer.rest(CLOSE_S)
 
 
 def real_path(path: Path) -> Path:

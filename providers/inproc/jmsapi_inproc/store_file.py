@@ -47,6 +47,9 @@ _STEPS: Final = (_VERSION_1, _VERSION_2)
 
 _held: Final[set[Path]] = set()
 _changed: Final = threading.Condition()
+if hasattr(os, "register_at_fork"):
+    # What the parent holds is not the child's: the lock says so to whoever asks.
+    os.register_at_fork(after_in_child=_held.clear)
 
 
 def refusal(path: Path, why: str, kind: ErrorKind = ErrorKind.CONNECTION) -> ProviderError:

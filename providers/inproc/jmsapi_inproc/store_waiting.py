@@ -33,6 +33,7 @@ class StoredWaiting(Waiting):
     """
 
     __slots__ = ("_absent", "_cut", "_end", "_gap", "_shelf")
+    _levels: int
 
     def __init__(self, shelf: Shelf) -> None:
         super().__init__()

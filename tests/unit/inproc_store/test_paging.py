@@ -194,3 +194,20 @@ def test_memory_does_not_grow_with_what_an_idle_subscription_keeps(file, monkeyp
         finally:
             tracemalloc.stop()
     assert grown < 3_000_000, f"4,000 messages of 1,000 bytes took {grown} bytes"
+
+
+def test_delayed_messages_of_a_subscription_that_is_ended_do_not_keep_others_back(file):
+    with file.context() as context:
+        topic, queue, producer = context.create_topic("t"), context.create_queue("q"), context.create_producer()
+        context.create_shared_durable_consumer(topic, "s").close()
+        producer.delivery_delay = 3_600_000
+        for mode in (DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT):
+            producer.delivery_mode = mode
+            for _ in range(4):
+                producer.send(topic, "never")
+        producer.delivery_mode, producer.delivery_delay = DeliveryMode.PERSISTENT, 1
+        for i in range(10):
+            producer.send(queue, str(i))
+        context.unsubscribe("s")
+        consumer = context.create_consumer(queue)
+        assert sorted(int(consumer.receive_body(str, 20_000)) for _ in range(10)) == list(range(10))

@@ -143,3 +143,13 @@ def test_other_providers_have_no_xa_factory():
     assert isinstance(jmsapi.connection_factory("inproc://x"), jmsapi.XAConnectionFactory)
     with jmsapi.connection_factory("inproc://x").create_context(JMSContext.AUTO_ACKNOWLEDGE) as context:
         assert jmsapi.capabilities(context).xa
+
+
+def test_a_branch_that_is_not_prepared_outlives_the_last_connection(file):
+    with xa_context(file) as context:
+        context.xa_resource.start(XID, TMNOFLAGS)
+        context.create_producer().send(context.create_queue("q"), "x")
+        context.xa_resource.end(XID, TMSUCCESS)
+    with xa_context(file) as context:
+        context.xa_resource.commit(XID, True)
+    assert file.texts("q") == ["x"]
