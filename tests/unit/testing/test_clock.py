@@ -78,6 +78,22 @@ def test_what_is_due_at_once_runs_in_a_thread_of_its_own() -> None:
     assert threads == ["jmsapi-timer"]
 
 
+def test_what_lasts_a_while_is_over_by_the_hand_or_by_the_machine() -> None:
+    clock = HandClock()
+    calls: list[str] = []
+    done = threading.Event()
+    clock.lasting.call_later(3600, lambda: calls.append("by hand"))
+    clock.lasting.call_later(3600, lambda: calls.append("never")).cancel()
+    clock.advance(3599)
+    assert calls == []
+    clock.advance(1)
+    assert calls == ["by hand"]
+    clock.lasting.call_later(0.01, done.set)
+    assert done.wait(DEADLINE_S)
+    clock.advance(7200)
+    assert calls == ["by hand"]
+
+
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), True, "1", None])
 def test_time_moves_by_a_number_that_is_not_negative(seconds: float) -> None:
     with pytest.raises(jmsapi.IllegalArgumentException, match="advance"):

@@ -197,6 +197,7 @@ def test_a_dropped_delivery_comes_to_the_next_consumer(jms_broker: EmbeddedBroke
         jms_broker.queue("q").assert_empty(within=0)
     consumer.close()
     assert jms_context.create_consumer(queue).receive_body(str, DEADLINE_MS) == "a"
+    jms_broker.queue("q").assert_empty()
 
 
 def test_after_a_dropped_acknowledgement_the_message_comes_again(
@@ -274,6 +275,18 @@ def test_a_delivery_that_is_still_on_its_way_goes_back_when_its_consumer_closes(
     jms_clock.advance(10)
     taken = jms_broker.queue("q").take()
     assert (taken.get_body(str), taken.jms_redelivered) == ("a", False)
+    jms_broker.wait_idle()
+
+
+def test_who_does_not_wait_gives_back_what_is_still_on_its_way(
+    jms_broker: EmbeddedBroker, jms_context: jmsapi.JMSContext
+) -> None:
+    jms_broker.faults.delay("deliver", 10)
+    consumer = jms_context.create_consumer(jms_context.create_queue("q"))
+    jms_broker.queue("q").send("a")
+    assert consumer.receive_no_wait() is None
+    # The clock stands still: it comes because it went back, to whoever asks next.
+    assert consumer.receive_body(str, DEADLINE_MS) == "a"
     jms_broker.wait_idle()
 
 
