@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from java_clients.jvm import java_class, jpype
 from jmsapi import (
@@ -17,6 +17,13 @@ from jmsapi import (
 )
 
 __all__ = ["JavaThrowable", "NotInJava", "NotThere", "guarded", "thrown_for", "translated"]
+
+
+_KNOWN: Final = {
+    ("java.lang", "IllegalArgumentException"),
+    ("java.lang", "NumberFormatException"),
+    ("java.lang", "NullPointerException"),
+}
 
 
 class NotInJava(Exception):
@@ -39,10 +46,11 @@ def translated(thrown: Any) -> Exception:
     kind = thrown.getClass()
     text = str(thrown.getMessage() or thrown.toString())
     while kind is not None:
-        name = str(kind.getSimpleName())
-        if name == "UnsupportedOperationException":
+        package, _, name = str(kind.getName()).rpartition(".")
+        if (package, name) == ("java.lang", "UnsupportedOperationException"):
             return _from(thrown, NotThere(text))
-        ours = getattr(errors, name, None)
+        # Both packages have an IllegalStateException, and clients have classes of such names, too.
+        ours = getattr(errors, name, None) if (package, name) in _KNOWN or package == "jakarta.jms" else None
         if isinstance(ours, type) and issubclass(ours, JMSError):
             # "" and not the word that a class of ours would give by itself.
             code = thrown.getErrorCode()
