@@ -8,13 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from jmsapi.spi import DONE, Envelope, ProviderError
+from jmsapi.spi import DONE, Envelope, ErrorKind, ProviderError
 from jmsapi_inproc.messages import DELAYED, Message, group_of
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store_file import StoreFile, refusal
-from jmsapi_inproc.store_rows import COLUMNS, HEAVY, Row, envelope_of, row_of, weight
+from jmsapi_inproc.store_rows import COLUMNS, HEAVY, Place, Row, envelope_of, place_of_row, row_of, weight
 from jmsapi_inproc.store_schedule import Schedule
 from jmsapi_inproc.store_writer import Filing, Writer
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.topics import SubscriptionKey, Topic
 
-__all__ = ["PAGE", "Place", "Shelf", "Store", "StoredMessage", "arrive"]
+__all__ = ["PAGE", "Shelf", "Store", "StoredMessage", "arrive"]
 
 PAGE: Final = 256
 """The most messages that are read at one time."""
@@ -48,26 +48,6 @@ class StoredMessage(Message):
         self.key = key
         self.order = order
         self.count = count
-
-
-class Place(NamedTuple):
-    """A queue or a durable subscription as the file has it."""
-
-    number: int
-    topic: bool
-    name: str
-    client_id: str | None
-    subscription: str | None
-    shared: bool
-    no_local: bool
-    selector: str | None
-    grouped: bool
-
-
-def _place_of(row: Row) -> Place:
-    topic, name, client_id, subscription, shared, no_local, selector, grouped, number = row
-    words = cast("tuple[str, str | None, str | None, str | None]", (name, client_id, subscription, selector))
-    return Place(cast("int", number), bool(topic), *words[:3], bool(shared), bool(no_local), words[3], bool(grouped))
 
 
 class Shelf:
@@ -235,7 +215,13 @@ class Store:
         # Messages that are not PERSISTENT stay when the broker ended in order; else they go, as they must not come twice (4.7-2).
         if not file.writer.execute(f"DELETE FROM place WHERE id = {CLOSED_IN_ORDER}").rowcount:
             file.writer.execute("DELETE FROM message WHERE delivery_mode = 1")
-        self.places = [_place_of(row) for row in self._all(f"SELECT {', '.join(Place._fields[1:])}, id FROM place")]
+        # A queue that is empty is not worth a number: it comes into being when it is named again.
+        file.writer.execute(
+            "DELETE FROM place WHERE topic = 0"
+            " AND NOT EXISTS (SELECT 1 FROM message WHERE key > id << ? AND key < (id + 1) << ?)",
+            (PLACE_SHIFT, PLACE_SHIFT),
+        )
+        self.places = [place_of_row(row) for row in self._all(f"SELECT {', '.join(Place._fields[1:])}, id FROM place")]
         self._hidden = self.highest(0, (1 << PLACE_SHIFT) - 1)
         for (last,) in self.query("SELECT max(id) FROM branch"):
             self._hidden = max(self._hidden, cast("int", last or 0))
@@ -363,6 +349,12 @@ class Store:
         no_local: bool,
         selector: str | None,
     ) -> Shelf:
+        if len(self._taken) >= MOST_PLACES - 1:
+            raise ProviderError(
+                ErrorKind.RESOURCE,
+                f"the store {self.file.path} has {len(self._taken)} queues and durable subscriptions, and room for no more; "
+                "empty queues go when it is opened again",
+            )
         number = self._next_place
         while number in self._taken:
             number = number % (MOST_PLACES - 1) + 1
@@ -390,5 +382,3 @@ class Store:
             cause = refusal(self.file.path, f"reading failed: {error}; it is left as it is")
             self._broker.broken_soon(cause)
             raise cause from error
-        except ProviderError:
-            raise

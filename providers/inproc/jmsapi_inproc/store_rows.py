@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from jmsapi.spi import (
     EMPTY_PROPERTIES,
@@ -25,7 +25,7 @@ from jmsapi.spi import (
 )
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short, Value
 
-__all__ = ["COLUMNS", "HEAVY", "Row", "SqlValue", "envelope_of", "row_of", "weight"]
+__all__ = ["COLUMNS", "HEAVY", "Place", "Row", "SqlValue", "envelope_of", "place_of_row", "row_of", "weight"]
 
 SqlValue = int | float | str | bytes | None
 Row = tuple[SqlValue, ...]
@@ -58,6 +58,27 @@ _MAKE: Final[dict[str, Callable[..., Value]]] = {"b": Byte, "s": Short, "i": Int
 _PLAIN: Final = frozenset({str, int, bool, float, type(None)})
 _AS_IT_IS: Final = (MessageKind.TEXT, MessageKind.BYTES, MessageKind.OBJECT, MessageKind.MESSAGE)
 _encode: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+class Place(NamedTuple):
+    """A queue or a durable subscription as the file has it."""
+
+    number: int
+    topic: bool
+    name: str
+    client_id: str | None
+    subscription: str | None
+    shared: bool
+    no_local: bool
+    selector: str | None
+    grouped: bool
+
+
+def place_of_row(row: Row) -> Place:
+    """Return the place of a row: its columns in their order, the number last."""
+    topic, name, client_id, subscription, shared, no_local, selector, grouped, number = row
+    words = cast("tuple[str, str | None, str | None, str | None]", (name, client_id, subscription, selector))
+    return Place(cast("int", number), bool(topic), *words[:3], bool(shared), bool(no_local), words[3], bool(grouped))
 
 
 def row_of(envelope: Envelope, key: int, due: int | None, count: int) -> Row:

@@ -16,7 +16,7 @@ import jmsapi_inproc
 from jmsapi import JMSContext, JMSException, JMSRuntimeException, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
 from jmsapi_inproc import broker as brokers
-from jmsapi_inproc import store_file, store_writer
+from jmsapi_inproc import store, store_file, store_writer
 
 OPEN = """
 import sys, jmsapi
@@ -195,3 +195,16 @@ def test_closing_what_is_not_open_says_so(file):
     assert not jmsapi_inproc.discard(file.path)
     with pytest.raises(JMSException, match="file"):
         jmsapi.connection_factory(f"inproc://{file.path}/")
+
+
+def test_an_empty_queue_is_forgotten_and_there_is_an_end_to_how_many_there_are(file, monkeypatch):
+    with file.context() as context:
+        for name in ("a", "b", "c"):
+            context.create_producer().send(context.create_queue(name), "x")
+        assert context.create_consumer(context.create_queue("b")).receive_body(str, 20_000) == "x"
+    monkeypatch.setattr(store, "MOST_PLACES", 4)
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("d"), "x")
+        with pytest.raises(ResourceAllocationRuntimeException, match="no more"):
+            context.create_producer().send(context.create_queue("e"), "x")
+    assert [file.texts(name) for name in "abcd"] == [["x"], [], ["x"], ["x"]]
