@@ -87,6 +87,11 @@ class WorkSession(SessionImpl):
         """Refuse: the container does it."""
         self._refuse("recover")
 
+    def close(self) -> None:
+        """Close it; that ends a transaction, too."""
+        with self.intake.turn:
+            super().close()
+
     def run(self) -> NoReturn:
         """Refuse: the container does it."""
         self._refuse("run")
@@ -105,9 +110,7 @@ class WorkSession(SessionImpl):
         return cast("C", super().add_consumer(_OnlyReceives, address, message_selector, **terms))
 
     def _refuse(self, asked: str) -> NoReturn:
-        raise IllegalStateException(
-            f"{asked}: the session of a callback is its container's to run and to commit (10.2, 10.3)"
-        )
+        raise IllegalStateException(f"{asked}: the session of a callback is its container's to run and to commit (10.2, 10.3)")
 
     # ---- taking ---------------------------------------------------------------------------------------------------
     def take(self, most: int, idle_s: float | None, gather_s: float) -> list[Entry] | None:
@@ -234,7 +237,8 @@ class WorkSession(SessionImpl):
             JMSException: ``in-doubt``.
         """
         try:
-            commit(self, self._check_transacted("commit"))
+            with self.intake.turn:
+                commit(self, self._check_transacted("commit"))
         finally:
             self.leave_room(entries)
 
@@ -246,7 +250,8 @@ class WorkSession(SessionImpl):
             raise JMSException(f"rollback: sends are still not confirmed after {timeout_ms} ms", "timeout")
         self.outbox.take_failure()
         self.interruptions.take_broken()
-        transaction.rollback()
+        with self.intake.turn:
+            transaction.rollback()
 
     def again(self, entries: Sequence[Entry], delay_s: float = 0.0) -> None:
         """Hand out again what the listener has seen: its count goes up, at once in front or after a delay."""

@@ -36,7 +36,7 @@ EMULATED: Final = Support(Level.EMULATED)
 NONE: Final = Support(Level.NONE)
 
 
-_MANNERS: Final = ("rollback_returns", "release_while_open", "broker_credit", "unsettled_window")
+_MANNERS: Final = ("rollback_returns", "release_while_open", "broker_credit", "unsettled_window", "transactions_apart")
 """What is read once, when a connection begins."""
 
 Quality = Support
@@ -120,6 +120,8 @@ class Capabilities:
     """Credit is kept by the broker; else the provider may hold messages ahead that nobody else can have."""
     unsettled_window: int | None = None
     """The broker stops delivering at this many unsettled deliveries a consumer; None: credit alone decides."""
+    transactions_apart: bool = True
+    """Deliveries of one consumer can be accepted in several transactions at a time; else the first that ends, ends it for all."""
     max_message: int | None = None
     """Bytes; the largest message the broker takes."""
     duplicate_property: str | None = None

@@ -141,6 +141,8 @@ class Classic(Broker):
             xa=none("AMQP 1.0 has no XA"),
             rollback_returns=True,
             release_while_open=False,
+            # 6.1: whatever transaction ends, it ends for all that was accepted on a link in any of them.
+            transactions_apart=False,
         )
 
     def selector(self, text: str | None) -> str | None:
