@@ -108,7 +108,7 @@ def restartable() -> Generator[Callable[[BrokerKind], Broker]]:
 
         def start(kind: BrokerKind) -> Broker:
             if kind not in started:
-                started[kind] = stack.enter_context(_or_leave_out(lambda: launch(kind, own=True)))
+                started[kind] = stack.enter_context(_or_leave_out(lambda: launch(kind, own=True, ready_s=300)))
                 _SHARED.append(started[kind])
             return started[kind]
 

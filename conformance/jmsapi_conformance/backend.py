@@ -24,13 +24,17 @@ Restart = Callable[[bool], None]
 """Ends the broker and starts it again on its data; True: as by kill -9. Returns when it takes connections again."""
 
 
+_READY_S = 300.0
+
+
 def restart_of(broker: Broker) -> Restart:
     """Return how a broker that is ours is restarted."""
 
     def restart(kill: bool) -> None:
         if kill:
             broker.kill()
-        broker.restart()
+        # A busy machine takes minutes to start a container; the tests' own deadlines say how long all may take.
+        broker.restart(ready_s=_READY_S)
 
     return restart
 

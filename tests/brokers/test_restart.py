@@ -20,7 +20,7 @@ def backend_of(broker: Broker, wire: Wire) -> Backend:
 
 def marks(kind: BrokerKind) -> tuple[pytest.MarkDecorator, ...]:
     # One worker has the broker for itself.
-    return pytest.mark.broker, pytest.mark.timeout(400), pytest.mark.xdist_group(f"restarts of {kind}")
+    return pytest.mark.broker, pytest.mark.timeout(1200), pytest.mark.xdist_group(f"restarts of {kind}")
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ COUNT = 20
 TEXTS = [str(number) for number in range(COUNT)]
 
 
-@requirement("SHS-20", "SHS-58")
-def test_a_subscription_is_there_again_with_all_that_was_not_acknowledged(
+@requirement("SHS-20", "SHS-21", "SHS-58")
+def test_a_subscription_is_there_again_with_all_that_was_not_acknowledged_and_is_shared(
     connect: Connect, names: Names, restart: Restart
 ) -> None:
     name, subscription = names.topic(), names.subscription()
@@ -26,22 +26,13 @@ def test_a_subscription_is_there_again_with_all_that_was_not_acknowledged(
     assert receive_texts(consumer, 2) == TEXTS[:2]  # handed out, never acknowledged
     restart(True)
 
-    after = connect().create_session()
-    kept = after.create_shared_durable_consumer(after.create_topic(name), subscription)
-    found = [text_of(receive(kept, 2 * PATIENCE_MS)) or "" for _ in TEXTS]
-    assert sorted(found, key=int) == TEXTS
-    kept.close()
-
-
-@requirement("SHS-21")
-def test_a_restored_subscription_is_shared_by_the_next_shared_consumers(connect: Connect, names: Names, restart: Restart) -> None:
-    name, subscription = names.topic(), names.subscription()
-    session = connect().create_session()
-    session.create_shared_durable_consumer(session.create_topic(name), subscription).close()
-    restart(True)
-
     sessions = [connect().create_session() for _ in range(2)]
-    consumers = [one.create_shared_durable_consumer(one.create_topic(name), subscription) for one in sessions]
+    topics = [one.create_topic(name) for one in sessions]
+    first = sessions[0].create_shared_durable_consumer(topics[0], subscription)
+    kept = [text_of(receive(first, 2 * PATIENCE_MS)) or "" for _ in TEXTS]
+    assert sorted(kept, key=int) == TEXTS
+
+    consumers = [first, sessions[1].create_shared_durable_consumer(topics[1], subscription)]
     recorders = [Recorder(), Recorder()]
     for consumer, recorder in zip(consumers, recorders, strict=True):
         consumer.message_listener = recorder
@@ -54,9 +45,9 @@ def test_a_restored_subscription_is_shared_by_the_next_shared_consumers(connect:
         consumer.close()
 
 
-@requirement("SHS-22")
+@requirement("SHS-22", "SHS-23")
 @needs("durable_subscription")
-def test_an_unshared_consumer_of_a_restored_subscription_works_or_is_refused_and_nothing_is_lost(
+def test_an_unshared_consumer_of_a_restored_subscription_has_it_alone_or_is_refused_and_nothing_is_lost(
     connect: Connect, names: Names, restart: Restart
 ) -> None:
     name, subscription, client_id = names.topic(), names.subscription(), names.client_id()
@@ -66,37 +57,17 @@ def test_an_unshared_consumer_of_a_restored_subscription_works_or_is_refused_and
     send_texts(session, topic, *TEXTS)
     restart(True)
 
-    after = connect(client_id=client_id).create_session()
-    try:
-        alone = after.create_durable_consumer(after.create_topic(name), subscription)
-    except JMSException:
-        alone = after.create_shared_durable_consumer(after.create_topic(name), subscription)
-    assert [text_of(receive(alone, 2 * PATIENCE_MS)) for _ in TEXTS] == TEXTS
-    alone.close()
-
-
-@requirement("SHS-23")
-@needs("durable_subscription")
-def test_a_restored_subscription_that_somebody_has_alone_cannot_be_shared(
-    connect: Connect, names: Names, restart: Restart
-) -> None:
-    name, subscription, client_id = names.topic(), names.subscription(), names.client_id()
-    connection = connect(client_id=client_id)
-    session = connection.create_session()
-    session.create_shared_durable_consumer(session.create_topic(name), subscription).close()
-    restart(True)
-
     after = connect(client_id=client_id)
     one, other = after.create_session(), after.create_session()
     topic = one.create_topic(name)
     try:
-        alone = one.create_durable_consumer(topic, subscription)
+        consumer = one.create_durable_consumer(topic, subscription)
     except JMSException:  # the stricter rule of SHS-14: it stays shared, and it is the unshared consumer that is refused
-        shared = one.create_shared_durable_consumer(topic, subscription)
+        consumer = one.create_shared_durable_consumer(topic, subscription)
         with pytest.raises(JMSException):
             other.create_durable_consumer(topic, subscription)
-        shared.close()
-        return
-    with pytest.raises(JMSException):
-        other.create_shared_durable_consumer(topic, subscription)
-    alone.close()
+    else:
+        with pytest.raises(JMSException):
+            other.create_shared_durable_consumer(topic, subscription)
+    assert [text_of(receive(consumer, 2 * PATIENCE_MS)) for _ in TEXTS] == TEXTS
+    consumer.close()
