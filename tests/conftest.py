@@ -48,13 +48,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Coverage())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("loadgroup", False):
+        _name_groups(items)
     for item in items:
         if isinstance(item, pytest.Function) and {*KINDS, "own_broker"} & set(item.fixturenames):
             item.add_marker("broker")
         # The first test that needs a broker waits for its start.
         if item.get_closest_marker("broker") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_BROKER_TEST_S))
+
+
+def _name_groups(items: list[pytest.Item]) -> None:
+    """Say in a test's id which group it belongs to: pytest-xdist 3.8 means to, but pytest 9.2 keeps ids elsewhere."""
+    try:
+        from _pytest.nodeid import coerce_node_id
+    except ImportError:  # an earlier pytest
+        return
+    for item in items:
+        groups = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group")})
+        if groups and not item.nodeid.endswith(f"@{'_'.join(groups)}"):
+            item._id = coerce_node_id(f"{item.nodeid}@{'_'.join(groups)}")
 
 
 # ---------------------------------------------------------------- brokers
