@@ -141,17 +141,21 @@ class Writer:
             cause = self._cause
             if cause is None:
                 self._waiting.append(filing)
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="jmsapi-store", daemon=True)
-                    self._thread.start()
+                self._begin()
                 self._changed.notify_all()
         if cause is not None:
             self._end([filing], cause)
 
     def wake(self) -> None:
-        """Let the thread stay when there is nothing to do."""
+        """Have a thread, and let it stay when there is nothing to do: it is the broker's, not that of whoever writes first."""
         with self._changed:
             self._resting = False
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="jmsapi-store", daemon=True)
+            self._thread.start()
 
     def rest(self, timeout: float) -> bool:
         """Write what waits, and end the thread; False when it is still writing."""
