@@ -49,7 +49,8 @@ def shut(session: SessionImpl, deadline: Deadline) -> None:
     session.outbox.close(deadline)
     link = session.link
     try:
-        session.transaction.abandon(deadline.remaining() or 0.1)
+        with session.turn:
+            session.transaction.abandon(deadline.remaining() or 0.1)
     except JMSException as error:
         if link.lost is None:
             _log.warning("close: the open transaction could not be rolled back: %s", error)

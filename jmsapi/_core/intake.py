@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
@@ -89,9 +87,6 @@ class IntakeSession(SessionImpl):
         self._order = itertools.count()
         self._consumer: IntakeConsumer | None = None
         super().__init__(connection, CLIENT, number)
-        apart = self.link.capabilities.transactions_apart
-        self.turn: AbstractContextManager[object] = nullcontext() if apart else threading.RLock()
-        """Held from the moment that deliveries are accepted in a transaction until it has ended, where only one can do so."""
         # What the provider may be asked for at one time.
         self.prefetch = self.room or (self.most if terms.workers == 1 else self.most * terms.workers)
 

@@ -12,6 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -109,6 +110,9 @@ class Link:
         self._guard = threading.Lock()
         self._url = ""
         self.provider, self.capabilities = self._open(entry)
+        self.turn: AbstractContextManager[object] = nullcontext() if self.capabilities.transactions_apart else threading.RLock()
+        """For sessions that settle deliveries of one consumer: held from the moment that they are accepted in a transaction until
+        it has ended, where only one can do so at a time."""
 
     def _open(self, entry: ProviderEntry) -> tuple[Provider, Capabilities]:
         failover = self.options.failover

@@ -38,6 +38,7 @@ class Load(ConsumerImpl):
         """The run that had it has ended. Guarded by the lender's lock."""
         self._settled = ended
         self._lender = lender.session
+        session.turn = session.link.turn
         self._begin(session, lender.spec, Inbox(), lender.handle, prefetch=0)
         with session.lock:
             session.ledger.file(self.inbox, [entry.delivery for entry in entries])

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import deque
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from jmsapi._core.closing import quiesce, shut
@@ -52,6 +52,9 @@ class SessionImpl(Creators):
         mode: One of the four session modes.
         number: Which session of the connection this is, for thread names.
     """
+
+    turn: AbstractContextManager[object] = nullcontext()
+    """Held while a transaction ends; see Link."""
 
     def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
         self.connection = connection
@@ -243,11 +246,13 @@ class SessionImpl(Creators):
 
     def commit(self) -> None:
         """Commit the transaction and begin the next; see Session."""
-        commit(self, self._check_transacted("commit"))
+        with self.turn:
+            commit(self, self._check_transacted("commit"))
 
     def rollback(self) -> None:
         """Roll the transaction back and hand out again what it received; see Session."""
-        rollback(self, self._check_transacted("rollback"))
+        with self.turn:
+            rollback(self, self._check_transacted("rollback"))
 
     def recover(self) -> None:
         """Hand out again what is delivered and not acknowledged; see Session."""

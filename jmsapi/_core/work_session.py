@@ -58,6 +58,7 @@ class WorkSession(SessionImpl):
         self.intake = intake
         super().__init__(connection, mode, number)
         self.ledger = WorkLedger(mode)
+        self.turn = self.link.turn
         self.called = threading.Condition(self.lock)
         """The intake has something for this worker, or wants it to go."""
 
@@ -86,11 +87,6 @@ class WorkSession(SessionImpl):
     def recover(self) -> NoReturn:
         """Refuse: the container does it."""
         self._refuse("recover")
-
-    def close(self) -> None:
-        """Close it; that ends a transaction, too."""
-        with self.intake.turn:
-            super().close()
 
     def run(self) -> NoReturn:
         """Refuse: the container does it."""
@@ -237,7 +233,7 @@ class WorkSession(SessionImpl):
             JMSException: ``in-doubt``.
         """
         try:
-            with self.intake.turn:
+            with self.turn:
                 commit(self, self._check_transacted("commit"))
         finally:
             self.leave_room(entries)
@@ -250,7 +246,7 @@ class WorkSession(SessionImpl):
             raise JMSException(f"rollback: sends are still not confirmed after {timeout_ms} ms", "timeout")
         self.outbox.take_failure()
         self.interruptions.take_broken()
-        with self.intake.turn:
+        with self.turn:
             transaction.rollback()
 
     def again(self, entries: Sequence[Entry], delay_s: float = 0.0) -> None:
