@@ -34,7 +34,9 @@ def test_foreign_options_are_refused():
         jmsapi_inproc.entry.create(ProviderOptions(scheme="inproc"), SystemClock())
 
 
-@pytest.mark.parametrize("wrong", [{"port": 61613}, {"host": "name", "path": "file.db"}, {"max_shared_consumers": -2}, {"dead_leter": "x"}])
+@pytest.mark.parametrize(
+    "wrong", [{"port": 61613}, {"host": "name", "path": "file.db"}, {"max_shared_consumers": -2}, {"dead_leter": "x"}]
+)
 def test_options_that_mean_nothing_here_are_refused(wrong):
     with pytest.raises(ValidationError):
         InprocOptions(**wrong)

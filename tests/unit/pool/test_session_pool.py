@@ -97,7 +97,7 @@ def test_who_comes_while_all_are_out_waits_and_is_told_when_that_is_too_long(fac
             session.create_producer(session.create_queue("q")).send(session.create_text_message("text"))
             waiting = threads.submit(lambda: borrowed_text(pool))
             assert not waiting.done()
-        assert waiting.result(10) == "text"
+        assert waiting.result(30) == "text"
 
 
 def borrowed_text(pool: SessionPool) -> str | None:
@@ -112,7 +112,7 @@ def test_a_closed_pool_tells_who_waits_and_who_comes(factory: ConnectionFactory)
         pool.close()
         pool.close()
         with pytest.raises(IllegalStateException):
-            waiting.result(10)
+            waiting.result(30)
         with pytest.raises(IllegalStateException):
             session.create_message()
     with pytest.raises(IllegalStateException), pool.session():
