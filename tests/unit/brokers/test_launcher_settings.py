@@ -39,7 +39,7 @@ def test_compose_publishes_both_wires_on_loopback_only(kind: BrokerKind, service
 
 
 def test_compose_gives_no_host_port_to_two_services(services: dict[str, dict[str, Any]]) -> None:
-    ports = [re.findall(r":-(\d+)}", port)[0] for service in services.values() for port in service["ports"]]
+    ports = [re.findall(r":-(\d+)}", port)[0] for service in services.values() for port in service.get("ports", [])]
     assert len(ports) == len(set(ports)) == 6
 
 
