@@ -37,6 +37,7 @@ from jmsapi.spi import Address, ConsumerSpec, DestinationKind, MessageKind
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
 
     from jmsapi._core.connection import ConnectionImpl
     from jmsapi._core.ledger import Inbox, Ledger
@@ -84,6 +85,8 @@ class Creators(Session):
     browsers: dict[BrowserImpl, None]
     prefetch: int | None = None
     """For its consumers, in place of the connection's."""
+    check_place: Callable[[], None] = staticmethod(lambda: None)
+    """Raises where a container does not let the session be used."""
 
     @abstractmethod
     def check_open(self) -> None:

@@ -114,6 +114,7 @@ class SessionImpl(Creators):
             raise IllegalStateException("the session is closed", "closed")
         if self.link.lost is not None:
             raise jms_error(self.link.lost, "the connection is lost") from self.link.lost
+        self.check_place()
 
     @property
     def _in_listener(self) -> bool:

@@ -87,7 +87,9 @@ class MessageDrivenContext(ABC):
         """The container's session for this callback: what it sends is one transaction with the message.
 
         With ``TransactionAttribute.BEAN`` it is that of the user transaction while there is one; without a transaction what
-        it sends is sent at once. It is not the callback's to commit, roll back, recover or close.
+        it sends is sent at once. Take it anew after ``begin`` and after the end of the transaction: used in the other's
+        place it raises ``IllegalStateException`` (``transaction``). It is not the callback's to commit, roll back, recover
+        or close.
 
         Spec: 10.3-1, 10.3-8.
         """

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from jmsapi.api import Session
 from jmsapi.errors import (
+    IllegalStateException,
     IllegalStateRuntimeException,
     JMSException,
+    JMSRuntimeException,
     TransactionRolledBackException,
     TransactionRolledBackRuntimeException,
     to_runtime,
 )
-from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction
+from jmsapi.listener.message_driven_context import CURRENT, MessageDrivenContext, UserTransaction
 from jmsapi.listener.runtime_transactions import RunningTransaction
 from jmsapi.listener.transaction_attribute import TransactionAttribute
 
@@ -51,6 +53,12 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
         self._drop = drop
         self.transaction: RunningTransaction | None = None
         """The transaction that has begun and not ended, the container's or the callback's own."""
+        self._ending = False
+        """The callback's own is being ended."""
+        if attribute is TransactionAttribute.BEAN:
+            work.check_place = self._check_alone
+        elif attribute is _REQUIRED:
+            work.check_place = self._check_with_message
 
     # ---- of the container -----------------------------------------------------------------------------------------
     @property
@@ -68,6 +76,32 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
     def rollback_only(self) -> bool:
         """Whether the running transaction will be rolled back; see MessageDrivenContext."""
         return self._running("rollback_only").rollback_only
+
+    # ---- where a session may be used ------------------------------------------------------------------------------
+    # In the other's place it would do its work at another time than it seems, with the next message or at once.
+    def _check_alone(self) -> None:
+        if self.transaction is not None:
+            raise IllegalStateException(
+                "the session was got outside of a transaction and takes part in none: take container.session in this one",
+                "transaction",
+            )
+
+    def _check_in_transaction(self) -> None:
+        if self.transaction is None and not self._ending and not self._of_container:
+            raise IllegalStateException(
+                "the session was got in a transaction and there is none now: take container.session outside of it", "transaction"
+            )
+
+    def _check_with_message(self) -> None:
+        if self.transaction is None and not self._of_container:
+            raise IllegalStateException(
+                "the session is of a callback that has ended: what it did now would be another message's", "transaction"
+            )
+
+    @property
+    def _of_container(self) -> bool:
+        """Whether the container itself is at work here, as when it gives a message up."""
+        return CURRENT.get() is None and self._work.dispatcher.is_own_thread
 
     def _running(self, asked: str) -> RunningTransaction:
         if self.transaction is None:
@@ -91,6 +125,7 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
         if self.transaction is not None:
             raise IllegalStateRuntimeException("begin: a transaction has begun already", "transaction")
         session = _runtime(self._further)
+        session.check_place = self._check_in_transaction
         self.transaction = RunningTransaction(self._sure(lambda: session.commit_work(())), self._sure(session.undo))
 
     def _sure(self, end: Callable[[], None]) -> Callable[[], None]:
@@ -109,27 +144,36 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
 
     def commit(self) -> None:
         """Commit it; see UserTransaction."""
-        running = self._running("commit")
-        self.transaction = None
+        running = self._taken("commit")
         if running.rollback_only:
-            _runtime(running.rollback)
+            self._end(running.rollback)
             raise TransactionRolledBackRuntimeException("commit: the transaction was marked, so it is rolled back")
-        _runtime(running.commit)
+        self._end(running.commit)
 
     def rollback(self) -> None:
         """Roll it back; see UserTransaction."""
-        running = self._running("rollback")
-        self.transaction = None
-        _runtime(running.rollback)
+        self._end(self._taken("rollback").rollback)
+
+    def _taken(self, asked: str) -> RunningTransaction:
+        running, self.transaction = self._running(asked), None
+        return running
+
+    def _end(self, how: Callable[[], None]) -> None:
+        self._ending = True
+        try:
+            how()
+        except JMSException as error:
+            raise cast("Exception", to_runtime(error)) from error
+        finally:
+            self._ending = False
 
     def end_left_open(self) -> bool:
         """Roll back what the callback has begun and not ended; return whether there was something."""
-        running, self.transaction = self.transaction, None
-        if running is None:
+        if self.transaction is None:
             return False
         try:
-            running.rollback()
-        except JMSException as error:
+            self._end(self._taken("rollback").rollback)
+        except JMSRuntimeException as error:
             _log.warning("a transaction that a callback left open could not be rolled back: %s", error)
         return True
 

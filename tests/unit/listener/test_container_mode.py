@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 import jmsapi
-from jmsapi import IllegalStateException, JMSContext
+from jmsapi import IllegalStateException, JMSContext, Message, MessageProducer
 from jmsapi.injection import Injector
-from jmsapi.listener import JMSListenerProperty, JMSQueueListener, container_mode, deploy
+from jmsapi.listener import JMSListenerProperty, JMSQueueListener, container_mode, deploy, message_driven_context
 from jmsapi.pool import SessionPool
 from jmsapi.transactions import LocalTransactions, Transaction
+
+from .bench import a_bench, wait_until
 
 
 def test_what_would_be_committed_at_another_time_than_it_seems_is_refused() -> None:
@@ -146,3 +149,61 @@ def test_code_in_a_container_may_deploy() -> None:
     with container_mode(), deploy(on_message, factory=factory), factory.create_context() as context:
         context.create_producer().send(context.create_queue("deployed-inside"), "m")
         assert came.acquire(timeout=20)
+
+
+def test_the_session_of_a_callback_is_refused_outside_of_the_transaction_it_was_got_in() -> None:
+    raised: list[str | None] = []
+
+    def refused(send: Callable[[], object]) -> None:
+        with pytest.raises(IllegalStateException) as caught:
+            send()
+        raised.append(caught.value.error_code)
+
+    def call(message: Message) -> None:
+        container = message_driven_context()
+        session = container.session
+        alone = session.create_producer(session.create_queue("out"))
+        container.user_transaction.begin()
+        refused(lambda: alone.send(message))
+        session = container.session
+        inside = session.create_producer(session.create_queue("out"))
+        inside.send(session.create_text_message("inside"))
+        if message.get_body(str) == "rolled back":
+            container.user_transaction.rollback()
+        else:
+            container.user_transaction.commit()
+        refused(lambda: inside.send(message))
+        refused(session.create_text_message)
+        alone.send(container.session.create_text_message("alone"))
+        container.user_transaction.begin()
+        inside.send(container.session.create_text_message("again"))
+        inside.close()
+        container.user_transaction.commit()
+
+    with a_bench() as bench:
+        bench.send("committed", "rolled back")
+        with bench.listening(call, transactionAttribute="Bean") as deployment:
+            wait_until(lambda: deployment.health.endpoints[0].delivered == 2, "both are handled")
+            assert deployment.health.endpoints[0].last_error is None
+        assert raised == ["transaction"] * 6
+        assert [text for text, _ in bench.left("out")] == ["inside", "alone", "again", "alone", "again"]
+
+
+def test_the_session_of_a_callback_is_refused_once_the_callback_has_ended() -> None:
+    kept: list[MessageProducer] = []
+
+    def call(message: Message) -> None:
+        session = message_driven_context().session
+        kept.append(session.create_producer(session.create_queue("out")))
+        if message.get_body(str) == "2":
+            kept[0].send(message)
+
+    with a_bench() as bench:
+        bench.send("1")
+        with bench.listening(call, transactionAttribute="Required") as deployment:
+            wait_until(lambda: deployment.health.endpoints[0].delivered == 1, "the first is handled")
+            with pytest.raises(IllegalStateException, match="callback that has ended"):
+                kept[0].send(bench.session.create_text_message("between"))
+            bench.send("2")
+            wait_until(lambda: deployment.health.endpoints[0].delivered == 2, "the second is handled")
+        assert [text for text, _ in bench.left("out")] == ["2"]
