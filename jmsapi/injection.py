@@ -23,17 +23,18 @@ from collections.abc import Callable, Generator, Hashable
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, NoReturn, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, NoReturn, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 import jmsapi
-from jmsapi._core.container import injecting
+from jmsapi._core.container import injecting, rules_here
 from jmsapi.api import ConnectionFactory, JMSConnectionFactory, JMSContext, JMSPasswordCredential, JMSSessionMode
 from jmsapi.api._annotation import annotations_of
 from jmsapi.errors import IllegalStateRuntimeException, JMSException, JMSRuntimeException, to_runtime
 from jmsapi.transactions import Transaction, Transactions
 
-__all__ = ["Inject", "Injector", "inject", "request"]
+__all__ = ["Inject", "Injector", "inject", "marks_of", "request"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,11 +43,44 @@ _ALIAS: Final = re.compile(r"\$\{ALIAS=([^}]+)\}")
 _MARKS: Final = (JMSConnectionFactory, JMSSessionMode, JMSPasswordCredential)
 _CONTAINER_MODES: Final = (JMSContext.AUTO_ACKNOWLEDGE, JMSContext.DUPS_OK_ACKNOWLEDGE)
 _FORBIDDEN: Final = ("start", "stop", "close", "commit", "rollback", "recover", "acknowledge")
+_MOVES: Final = ("create_producer", *(f"create_{kind}consumer" for kind in ("", "durable_", "shared_", "shared_durable_")))
+"""What messages are sent and received by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inject:
     """Marks an argument or attribute that no other annotation marks: ``Annotated[JMSContext, Inject()]``."""
+
+
+def marks_of(hint: Any) -> tuple[object, ...] | None:
+    """Return the marks of an annotation that asks for an injected context; None for another annotation.
+
+    Args:
+        hint: The annotation, evaluated.
+    Raises:
+        TypeError: Something else than a context is marked, which nobody injects.
+    """
+    marks: list[object] = []
+    kind = hint
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        if get_origin(kind) is Annotated:
+            kind, *more = get_args(kind)
+            marks += more
+            continue
+        kinds = [one for one in get_args(kind) if one is not NoneType]
+        if len(kinds) > 1:
+            marks += [mark for one in kinds for mark in marks_of(one) or ()]
+            break
+        (kind,) = kinds
+    for mark in marks:
+        if isinstance(mark, type) and issubclass(mark, (Inject, *_MARKS)):
+            raise TypeError(f"{mark.__name__} in an annotation is a class: write {mark.__name__}(...)")
+    if not any(isinstance(mark, (Inject, *_MARKS)) for mark in marks):
+        return None
+    if kind is not JMSContext:
+        shown = kind.__name__ if isinstance(kind, type) else str(kind)
+        raise TypeError(f"{shown} is marked as injected, and only a JMSContext is: write Annotated[JMSContext, ...]")
+    return tuple(marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +206,14 @@ class Injector:
 
         Args:
             function: Plain or ``async``. What decorates it counts for each of its contexts that says nothing itself.
+        Raises:
+            TypeError: It is a generator function, or something else than a context is marked.
         """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"inject: {function.__qualname__} is a generator function, whose call ends, and the request with it, before it"
+                " runs; iterate inside of an injected function, with the context as an argument, or use context() and request()"
+            )
         names = self._wanted_of(function, annotations_of(function, object))
 
         def supplied(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -211,10 +252,11 @@ class Injector:
     def _wanted_of(self, target: Any, whole: tuple[object, ...]) -> dict[str, _Wanted]:
         found: dict[str, _Wanted] = {}
         for name, hint in get_type_hints(target, include_extras=True).items():
-            if get_origin(hint) is not Annotated:
-                continue
-            kind, *marks = get_args(hint)
-            if kind is JMSContext and any(isinstance(mark, (Inject, *_MARKS)) for mark in marks):
+            try:
+                marks = None if name == "return" else marks_of(hint)
+            except TypeError as error:
+                raise TypeError(f"{getattr(target, '__qualname__', target)}, {name!r}: {error}") from None
+            if marks is not None:
                 found[name] = _Wanted.by((*marks, *whole))
         return found
 
@@ -227,8 +269,8 @@ class Injector:
             yield
 
     # ---- behind an injected context -------------------------------------------------------------------------------
-    def found(self, wanted: _Wanted, scope: _Scope | None) -> JMSContext:
-        """Return the context for here and now; for ``_Injected``."""
+    def found(self, wanted: _Wanted, scope: _Scope | None, *, moves: bool = False) -> JMSContext:
+        """Return the context for here and now, which ``moves`` messages; for ``_Injected``."""
         transaction = None if self._transactions is None else self._transactions.current
         if transaction is not None:
             return self._joined(transaction, wanted)
@@ -242,6 +284,12 @@ class Injector:
         if self._transactions is not None and wanted.mode not in _CONTAINER_MODES:
             raise JMSRuntimeException(
                 "a container has AUTO_ACKNOWLEDGE and DUPS_OK_ACKNOWLEDGE outside of transactions", "session-mode"
+            )
+        if moves and wanted.mode == JMSContext.SESSION_TRANSACTED and rules_here() is None:
+            raise JMSRuntimeException(
+                "an injected context of SESSION_TRANSACTED would lose what it does, since nobody may commit it (11.3.5): leave"
+                " the mode at AUTO_ACKNOWLEDGE or DUPS_OK_ACKNOWLEDGE, or give the Injector transactions",
+                "session-mode",
             )
         return scope.get(wanted, lambda: self._create(wanted, wanted.mode))
 
@@ -283,15 +331,19 @@ def _from_environment(alias: str) -> str:
 def _forbidden(name: str) -> Callable[..., NoReturn]:
     def refuse(*_: object) -> NoReturn:
         raise IllegalStateRuntimeException(
-            f"{name}: an injected context is the container's to start, stop, close, commit and set up (11.3.5)", "injected"
+            f"{name}: an injected context is the container's to start, stop, close, commit and set up (11.3.5)"
+            + ("; acknowledge by the message: message.acknowledge()" if name == "acknowledge" else ""),
+            "injected",
         )
 
     return refuse
 
 
 def _passed_on(name: str) -> Callable[..., object]:
+    moves = name in _MOVES
+
     def call(self: Any, *args: object, **kwargs: object) -> object:
-        return getattr(self._found(), name)(*args, **kwargs)
+        return getattr(self._found(moves=moves), name)(*args, **kwargs)
 
     # Not functools.wraps: that would make it abstract, too.
     call.__name__ = call.__qualname__ = name
@@ -311,8 +363,8 @@ class _Stands:
         self._wanted = wanted
         self._scope = scope
 
-    def _found(self) -> JMSContext:
-        return self._injector.found(self._wanted, self._scope)
+    def _found(self, *, moves: bool = False) -> JMSContext:
+        return self._injector.found(self._wanted, self._scope, moves=moves)
 
     def __repr__(self) -> str:
         return f"<injected context: {self._wanted}>"

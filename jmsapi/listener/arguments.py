@@ -32,10 +32,7 @@ from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from jmsapi.api import (
     BytesMessage,
-    JMSConnectionFactory,
     JMSContext,
-    JMSPasswordCredential,
-    JMSSessionMode,
     MapMessage,
     Message,
     ObjectMessage,
@@ -43,11 +40,11 @@ from jmsapi.api import (
 )
 from jmsapi.config import closest
 from jmsapi.errors import JMSException, MessageFormatException
-from jmsapi.injection import Inject
+from jmsapi.injection import marks_of
 from jmsapi.listener.errors import DeploymentException
 from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
 
-__all__ = ["HEADER_FIELDS", "INJECTED", "CallPlan", "MessageHeader", "MessageProperty", "injects", "plan_call"]
+__all__ = ["HEADER_FIELDS", "CallPlan", "MessageHeader", "MessageProperty", "injects", "plan_call"]
 
 HEADER_FIELDS: Final = {
     "JMSMessageID": "jms_message_id",
@@ -64,8 +61,6 @@ HEADER_FIELDS: Final = {
     "JMSPriority": "jms_priority",
 }
 """The header fields: JMS name to the attribute of a message."""
-INJECTED: Final = (Inject, JMSConnectionFactory, JMSSessionMode, JMSPasswordCredential)
-"""What marks a context that the container supplies."""
 _MISSING: Final = object()
 _JSON: Final = (TextMessage, BytesMessage)
 _AS_HELD: Final[tuple[object, ...]] = (str, bytes, object, Any)
@@ -140,7 +135,11 @@ def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> Cal
             continue
         hint: Any = hints.get(parameter.name, Message if number == 0 else _MISSING)
         place = f"{what}, argument {parameter.name!r}"
-        if injects(hint):
+        try:
+            supplied = injects(hint)
+        except TypeError as error:
+            raise _bad(place, str(error)) from None
+        if supplied:
             injected = gap = True
             continue
         if hint is _MISSING:
@@ -170,11 +169,8 @@ def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> Cal
 
 
 def injects(hint: Any) -> bool:
-    """Tell whether an annotation asks for an injected context."""
-    if get_origin(hint) is not Annotated:
-        return False
-    kind, *marks = get_args(hint)
-    return kind is JMSContext and any(isinstance(mark, INJECTED) for mark in marks)
+    """Tell whether an annotation asks for an injected context; TypeError when it asks for something else to be injected."""
+    return marks_of(hint) is not None
 
 
 def _of_message(hint: Any) -> bool:
