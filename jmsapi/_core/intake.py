@@ -83,7 +83,7 @@ class IntakeSession(SessionImpl):
         self.parked: list[tuple[float, int, Entry]] = []
         """When each may go back into the inbox: a heap."""
         self.groups: dict[str, int] = {}
-        """Groups of which a message is with a worker or parked, and how many."""
+        """How many messages of a group are with a worker, until it leaves, or parked."""
         self._order = itertools.count()
         self._consumer: IntakeConsumer | None = None
         super().__init__(connection, CLIENT, number)
@@ -132,11 +132,14 @@ class IntakeSession(SessionImpl):
         if waiting > 0:
             self.watcher.backlog()
 
-    def pick(self, inbox: Inbox, most: int, first: bool) -> list[Entry]:
-        """Take up to so many out of the inbox. One that comes again here comes alone. With the lock held."""
+    def pick(self, inbox: Inbox, most: int, first: bool, held: list[str]) -> list[Entry]:
+        """Take up to so many out of the inbox, and add their groups to those held. With the lock held.
+
+        One that comes again here comes alone.
+        """
         buffer, taken = inbox.buffer, list[Entry]()
         if self.ordered:
-            return self._pick_ordered(inbox, most, first)
+            return self._pick_ordered(inbox, most, first, held)
         while buffer and len(taken) < most:
             if buffer[0].extra and not (first and not taken):
                 break
@@ -146,9 +149,9 @@ class IntakeSession(SessionImpl):
                 break
         return taken
 
-    def _pick_ordered(self, inbox: Inbox, most: int, first: bool) -> list[Entry]:
+    def _pick_ordered(self, inbox: Inbox, most: int, first: bool, held: list[str]) -> list[Entry]:
         taken: list[Entry] = []
-        own: set[str] = set()
+        own: set[str] = set(held)
         passed: set[str] = set()
         for entry in list(inbox.buffer):
             if len(taken) >= most or (entry.extra and not (first and not taken)):
@@ -159,29 +162,34 @@ class IntakeSession(SessionImpl):
                     passed.add(group)
                     continue
                 own.add(group)
-                self.groups[group] = self.groups.get(group, 0) + 1
+                held.append(group)
+                self._hold(group)
             inbox.buffer.remove(entry)
             taken.append(entry)
             if entry.extra:
                 break
         return taken
 
-    def free_groups(self, entries: Sequence[Entry]) -> None:
+    def _hold(self, group: str) -> None:
+        self.groups[group] = self.groups.get(group, 0) + 1
+
+    def free_groups(self, held: Sequence[str]) -> None:
         """Others may have messages of these groups now. With the lock held."""
-        if not self.ordered:
-            return
-        for entry in entries:
-            group = _group_of(entry)
-            if group is None or group not in self.groups:
-                continue
+        for group in held:
             self.groups[group] -= 1
             if not self.groups[group]:
                 del self.groups[group]
-        self.call_workers()
+        if held:
+            self.call_workers()
 
     def park(self, entry: Entry, until: float) -> None:
         """Keep one that is in no ledger any more until its time has come. With the lock held."""
         heapq.heappush(self.parked, (until, next(self._order), entry))
+        for group in self._groups_of((entry,)):
+            self._hold(group)
+
+    def _groups_of(self, entries: Sequence[Entry]) -> list[str]:
+        return [group for group in map(_group_of, entries) if group is not None] if self.ordered else []
 
     def unpark(self, now: float) -> float | None:
         """Put back in front what has waited long enough; return when the next is due."""
@@ -205,7 +213,7 @@ class IntakeSession(SessionImpl):
         for entry in reversed(due):
             entry.inbox.buffer.appendleft(entry)
         if due:
-            self.free_groups(due)
+            self.free_groups(self._groups_of(due))
             self.call_workers()
 
     def make_room(self) -> None:
@@ -222,7 +230,7 @@ class IntakeSession(SessionImpl):
         """What is parked comes again, too."""
         with self.lock:
             parked, self.parked = [entry for *_, entry in self.parked], []
-            self.free_groups(parked)
+            self.free_groups(self._groups_of(parked))
         super().interrupted(cause)
 
 

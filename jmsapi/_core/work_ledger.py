@@ -30,6 +30,10 @@ class WorkLedger(Ledger):
         for entry in entries:
             self.unlend(entry)
 
+    def holds(self, entry: Entry) -> bool:
+        """Whether an entry is here to be settled."""
+        return entry in self._delivered
+
     def cede(self, entries: Sequence[Entry]) -> list[Entry]:
         """Give entries to another ledger; return those that are still here to be given."""
         living = [entry for entry in entries if entry in self._delivered]

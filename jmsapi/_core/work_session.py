@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
-from jmsapi._core.committing import commit
+from jmsapi._core.committing import commit, rollback
 from jmsapi._core.consumer import ConsumerImpl
 from jmsapi._core.intake import IntakeSession
 from jmsapi._core.ledger import AUTO, Entry, Inbox
 from jmsapi._core.session import SessionImpl
 from jmsapi._core.waiting import Deadline
 from jmsapi._core.work_ledger import WorkLedger
-from jmsapi.errors import IllegalStateException, JMSException
+from jmsapi.errors import IllegalStateException, JMSException, TransactionRolledBackException
 from jmsapi.spi import Address, Outcome
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class WorkSession(SessionImpl):
         self.turn = self.link.turn
         self.called = threading.Condition(self.lock)
         """The intake has something for this worker, or wants it to go."""
+        self._groups: list[str] = []
+        """Those of what it has taken, until it leaves."""
 
     def new_lock(self) -> threading.Lock:
         """Share the intake's lock."""
@@ -141,7 +143,7 @@ class WorkSession(SessionImpl):
                     if self in idle:
                         idle.remove(self)
                     return None
-                if inbox.buffer and intake.flowing and (taken := intake.pick(inbox, most, first=True)):
+                if inbox.buffer and intake.flowing and (taken := intake.pick(inbox, most, True, self._groups)):
                     if self in idle:
                         idle.remove(self)
                     self.dispatcher.enter(consumer)
@@ -163,7 +165,7 @@ class WorkSession(SessionImpl):
         intake, inbox = self.intake, self.intake.consumer.inbox
         while True:
             with self.lock:
-                more = intake.pick(inbox, most - len(taken), first=False) if intake.flowing else []
+                more = intake.pick(inbox, most - len(taken), False, self._groups) if intake.flowing else []
                 self.ledger.adopt(more)
                 taken += more
                 over = len(taken) >= most or intake.stopping or deadline.passed or self.link.lost is not None
@@ -188,7 +190,7 @@ class WorkSession(SessionImpl):
             with self.lock:
                 plan = self.ledger.drop(entry)
             self.carry_out(plan)
-        self.leave_room(expired)
+        self.leave_room()
         return [entry for entry in taken if entry not in expired]
 
     def _settle_lazy(self) -> None:
@@ -201,9 +203,24 @@ class WorkSession(SessionImpl):
             self.intake.make_room()
 
     def leave(self) -> None:
-        """The listener has returned, and all it had is settled."""
+        """The listener has returned, and all it had is settled or has gone back."""
         with self.lock:
             self.dispatcher.leave()
+            self._free_groups()
+
+    def free_groups(self) -> None:
+        """Let others have messages of the groups that this worker had, whatever has become of its own."""
+        with self.lock:
+            self._free_groups()
+
+    def _free_groups(self) -> None:
+        held, self._groups = self._groups, []
+        self.intake.free_groups(held)
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether what is said of an entry still counts. If not, its link is lost, or it is settled."""
+        with self.lock:
+            return self.ledger.holds(entry)
 
     # ---- settling -------------------------------------------------------------------------------------------------
     def finish(self, entries: Sequence[Entry]) -> None:
@@ -216,7 +233,7 @@ class WorkSession(SessionImpl):
                 self._accepted(entry)
             elif plan is not None:
                 self.carry_out(plan)
-        self.leave_room(entries)
+        self.leave_room()
 
     def _accepted(self, entry: Entry) -> None:
         self.last_ack = self.link.settle((entry.delivery.tag,), Outcome.ACCEPTED)
@@ -232,11 +249,20 @@ class WorkSession(SessionImpl):
             TransactionRolledBackException: It is rolled back, and these come again.
             JMSException: ``in-doubt``.
         """
+        transaction = self._check_transacted("commit")
         try:
             with self.turn:
-                commit(self, self._check_transacted("commit"))
+                if all(map(self.holds, entries)):
+                    commit(self, transaction)
+                    return
+                cause = self.interruptions.take_broken()
+                rollback(self, transaction)
         finally:
-            self.leave_room(entries)
+            self.leave_room()
+        raise TransactionRolledBackException(
+            "commit: the link was lost since a message of the transaction was received, so all of it is rolled back; "
+            "what was received in it comes again"
+        ) from cause
 
     def undo(self) -> None:
         """Roll back what was sent. What was taken stays in hand, for ``again``, ``park``, ``reject`` or another commit."""
@@ -266,7 +292,7 @@ class WorkSession(SessionImpl):
             intake.make_room()
             intake.watcher.parked()
         else:
-            self.leave_room(entries)
+            self.leave_room()
 
     def put_back(self, entries: Sequence[Entry]) -> None:
         """Give back what no listener has seen: no count is spent."""
@@ -274,14 +300,14 @@ class WorkSession(SessionImpl):
             with self.lock:
                 plan = self.ledger.put_back(entry)
             self.carry_out(plan)
-        self.leave_room(entries)
+        self.leave_room()
 
     def reject(self, entries: Sequence[Entry]) -> None:
         """Let the broker put them where it puts what nobody can handle."""
         with self.lock:
             plan = self.ledger.rejected(entries)
         self.carry_out(plan)
-        self.leave_room(entries)
+        self.leave_room()
 
     def hand_to(self, other: WorkSession, entries: Sequence[Entry]) -> list[Entry]:
         """Let another session of the same intake settle them; return those that can still be settled."""
@@ -290,11 +316,7 @@ class WorkSession(SessionImpl):
             other.ledger.receive(living)
             return living
 
-    def leave_room(self, entries: Sequence[Entry]) -> None:
-        """They are in this worker's hand no more."""
-        intake = self.intake
-        if intake.ordered:
-            with self.lock:
-                intake.free_groups(entries)
-        if intake.room:
-            intake.make_room()
+    def leave_room(self) -> None:
+        """What was in this worker's hand is so no more."""
+        if self.intake.room:
+            self.intake.make_room()

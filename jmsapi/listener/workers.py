@@ -121,6 +121,7 @@ class Worker:
         finally:
             # What is not settled by now comes again.
             self.close()
+            work.free_groups()
             boss.gone(self)
 
     def close(self) -> None:
@@ -203,7 +204,8 @@ class Worker:
         if failure is not None:
             self._boss.problem(failure)
         again: dict[float, list[Entry]] = {}
-        for entry in taken:
+        # What came by a link that is lost comes again from the broker, and is judged then.
+        for entry in filter(self._work.holds, taken):
             fate, wait = self._boss.redelivery.decide(self._deliveries(entry))
             if fate is Fate.AGAIN:
                 again.setdefault(wait, []).append(entry)
@@ -220,7 +222,7 @@ class Worker:
         """Not even the kind of one of them can be told, so there is nothing to call a callback with."""
         self.failed += 1
         self._boss.problem(error)
-        for entry in taken:
+        for entry in filter(self._work.holds, taken):
             try:
                 self._work.message(entry)
             except JMSException:
@@ -234,6 +236,8 @@ class Worker:
 
     # ---- what nobody can handle -----------------------------------------------------------------------------------
     def _give_up(self, entry: Entry, fate: Fate, cause: BaseException | None) -> None:
+        if not self._work.holds(entry):
+            return
         deliveries = self._deliveries(entry)
         name = self._boss.definition.name
         try:
@@ -252,8 +256,8 @@ class Worker:
     def _settle_away(self, entry: Entry, fate: Fate, deliveries: int, cause: BaseException | None) -> None:
         """Forward and consume, or only consume: in one transaction where there are any."""
         session = self._settling()
-        if session is not self._work and not self._work.hand_to(session, [entry]):
-            return
+        if session is not self._work:
+            self._work.hand_to(session, [entry])
         try:
             if fate is Fate.FORWARD:
                 message = session.message(entry)
