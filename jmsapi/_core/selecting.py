@@ -5,6 +5,7 @@ Spec: 3.8.1.1-1, 7.3-16, B.3.1-2.
 
 from __future__ import annotations
 
+from jmsapi._core.options_check import encodable
 from jmsapi.errors import InvalidSelectorException
 from jmsapi_selector import InvalidSelector, compile_selector
 
@@ -21,6 +22,8 @@ def checked_selector(text: object) -> str | None:
         return None
     if not isinstance(text, str):
         raise InvalidSelectorException(f"a message selector is text, not {type(text).__name__}")
+    if not encodable(text):
+        raise InvalidSelectorException(f"a message selector holds half of a surrogate pair: {text!r}")
     try:
         return None if compile_selector(text).is_empty else text
     except InvalidSelector as error:

@@ -19,7 +19,7 @@ from typing import IO, Final
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_inproc.store_rows import COLUMNS
 
-__all__ = ["SCHEMA_VERSION", "StoreFile", "is_full", "refusal"]
+__all__ = ["SCHEMA_VERSION", "StoreFile", "is_full", "is_unfit", "refusal"]
 
 APPLICATION_ID: Final = 0x4A4D5351
 """``JMSQ``, in the header of every SQLite file of ours."""
@@ -28,6 +28,13 @@ CHECKPOINT_PAGES: Final = 4000
 _MAGIC: Final = b"SQLite format 3\0"
 _CLOSING_S: Final = 15.0
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+_UNFIT: Final = (
+    sqlite3.SQLITE_TOOBIG,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_NOMEM,
+)
 
 _VERSION_1: Final = f"""
 CREATE TABLE place (
@@ -60,6 +67,15 @@ def refusal(path: Path, why: str, kind: ErrorKind = ErrorKind.CONNECTION) -> Pro
 def is_full(error: BaseException) -> bool:
     """Return whether an error says that there is no room on the disk: then nothing has been written."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) in _FULL
+
+
+def is_unfit(error: BaseException) -> bool:
+    """Return whether an error says that the values are none that SQLite can hold: then nothing has been written."""
+    if not isinstance(error, sqlite3.Error):
+        # Of the module itself, while it hands the values over: half of a surrogate pair, a number or a text too long.
+        return isinstance(error, ValueError | OverflowError | TypeError | MemoryError)
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in _UNFIT
 
 
 class StoreFile:

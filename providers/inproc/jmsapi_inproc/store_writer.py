@@ -4,8 +4,8 @@ What belongs together is a ``Filing``. It is submitted under the broker's lock, 
 in memory come when it is on disk, again under the lock; whoever waits for it is told outside of it.
 
 A full disk fails the filings for which there is no room, one by one, and nothing else; those that nobody waits for are owed,
-and written before anything that comes after them. Any other failure of the disk ends the broker: whether the last commit counts
-is known only when the file is opened again.
+and written before anything that comes after them. What SQLite can never take - too big, no text - fails its own filing. Any other
+failure of the disk ends the broker: whether the last commit counts is known only when the file is opened again.
 
 Spec: 4.4.7-5, 4.7-3, 4.10-3.
 """
@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from jmsapi.spi import ErrorKind, Events, ProviderError, SendResult
-from jmsapi_inproc.store_file import StoreFile, is_full, refusal
+from jmsapi_inproc.store_file import StoreFile, is_full, is_unfit, refusal
 from jmsapi_inproc.store_rows import COLUMNS, Row, SqlValue
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = ["Filing", "Writer", "WriterOwner"]
 
 _log = logging.getLogger("jmsapi.inproc")
 _NAP_S: Final = 60.0
+_UNTOLD: Final = "what was written to %s did not %s"
 _ROWS: Final = (100, 10, 1)
 """How many rows one statement takes. Between two steps of SQLite another thread may run; many rows a step means few steps."""
 _INSERT: Final = {
@@ -59,13 +60,15 @@ class Filing:
         owed: Nobody waits for it: when there is no room it is written later.
     """
 
-    __slots__ = ("_effects", "_failed", "events", "future", "owed", "token", "work")
+    __slots__ = ("_effects", "_failed", "ended", "events", "future", "owed", "token", "work")
 
     def __init__(self, events: Events | None = None, token: object = None, *, owed: bool = False) -> None:
         self.work: list[tuple[Verb, object]] = []
         self.events = events
         self.token = token
         self.owed = owed
+        self.ended = False
+        """Whether it has taken effect, or failed."""
         self.future: Future[None] | None = None
         self._effects: list[Callable[[], None]] = []
         self._failed: list[Callable[[], None]] = []
@@ -177,18 +180,23 @@ class Writer:
                     self._thread = None
                     return
                 filings, self._waiting = self._waiting, []
-            self._write(filings)
+            try:
+                self._write(filings)
+            except Exception as error:
+                # Whatever it is: nobody may wait for ever.
+                self._break(filings, error)
 
     def _write(self, filings: list[Filing]) -> None:
         try:
             self._commit([*self._owed, *filings])
-        except sqlite3.Error as error:
-            if not is_full(error):
+        except Exception as error:
+            if not self._goes_on(error):
                 self._break(filings, error)
                 return
-            # What is written twice, in the log and in the file itself, need be there only once.
-            with contextlib.suppress(sqlite3.Error):
-                self._file.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if is_full(error):
+                # What is written twice, in the log and in the file itself, need be there only once.
+                with contextlib.suppress(sqlite3.Error):
+                    self._file.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         else:
             self._finish([*self._owed, *filings])
             self._owed = []
@@ -196,21 +204,32 @@ class Writer:
         for index, filing in enumerate(filings):
             try:
                 self._commit([*self._owed, filing])
-            except sqlite3.Error as error:
-                if not is_full(error):
+            except Exception as error:
+                if not self._goes_on(error):
                     self._break(filings[index:], error)
                     return
-                if filing.owed:
+                if filing.owed and is_full(error):
                     self._owed.append(filing)
                 else:
-                    full = ProviderError(
-                        ErrorKind.RESOURCE, f"the disk of the store {self._file.path} is full; nothing was written"
-                    )
-                    full.__cause__ = error
-                    self._end([filing], full)
+                    self._refuse(filing, error)
             else:
                 self._finish([*self._owed, filing])
                 self._owed = []
+
+    def _goes_on(self, error: Exception) -> bool:
+        """Return whether only what was to be written failed, and the file is as it was."""
+        try:
+            return not self._file.writer.in_transaction and (is_full(error) or is_unfit(error))
+        except sqlite3.Error:  # it is closed
+            return False
+
+    def _refuse(self, filing: Filing, error: Exception) -> None:
+        why = "the disk is full" if is_full(error) else f"it cannot hold this: {error}"
+        if filing.owed:
+            _log.error("the store %s: %s; it is left out", self._file.path, why)
+        refused = ProviderError(ErrorKind.RESOURCE, f"the store {self._file.path}: {why}; nothing was written")
+        refused.__cause__ = error
+        self._end([filing], refused)
 
     def _commit(self, filings: Sequence[Filing]) -> None:
         connection = self._file.writer
@@ -235,27 +254,36 @@ class Writer:
         self._end(filings, None)
 
     def _end(self, filings: Sequence[Filing], error: ProviderError | None) -> None:
-        """Have filings take effect, or not, and tell those who wait."""
-        with self._owner.effects():
-            for filing in filings:
-                try:
-                    filing.take_effect(written=error is None)
-                except Exception:
-                    # The thread must go on: the others wait for it.
-                    _log.exception("what was written to %s did not take effect", self._file.path)
+        """Have filings take effect, or not, and tell those who wait. What goes wrong there keeps nobody else waiting."""
+        try:
+            with self._owner.effects():
+                for filing in filings:
+                    filing.ended = True
+                    try:
+                        filing.take_effect(written=error is None)
+                    except Exception:
+                        _log.exception(_UNTOLD, self._file.path, "take effect")
+        except Exception:
+            _log.exception(_UNTOLD, self._file.path, "take effect")
         answers: dict[Events, list[SendResult]] = {}
         for filing in filings:
             if filing.events is not None:
                 answers.setdefault(filing.events, []).append((filing.token, error))
             if filing.future is not None:
-                if error is None:
-                    filing.future.set_result(None)
-                else:
-                    filing.future.set_exception(error)
+                try:
+                    if error is None:
+                        filing.future.set_result(None)
+                    else:
+                        filing.future.set_exception(error)
+                except Exception:
+                    _log.exception(_UNTOLD, self._file.path, "become known")
         for events, results in answers.items():
-            events.on_sent(results)
+            try:
+                events.on_sent(results)
+            except Exception:
+                _log.exception(_UNTOLD, self._file.path, "become known")
 
-    def _break(self, filings: Sequence[Filing], error: sqlite3.Error) -> None:
+    def _break(self, filings: Sequence[Filing], error: Exception) -> None:
         _log.error("the store %s failed: %s", self._file.path, error)
         doubt = refusal(
             self._file.path,
@@ -267,7 +295,7 @@ class Writer:
         with self._changed:
             self._cause = cause
             later, self._waiting = self._waiting, []
-        self._end([*self._owed, *filings], doubt)
+        self._end([filing for filing in (*self._owed, *filings) if not filing.ended], doubt)
         self._end(later, cause)
         self._owed = []
         self._owner.broken(cause)
