@@ -22,7 +22,7 @@ from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.handles import Session
 from jmsapi_inproc.messages import Message
 from jmsapi_inproc.queues import Queue
-from jmsapi_inproc.store_branches import PreparedWork, keep, remove, restored
+from jmsapi_inproc.store_branches import PreparedWork, keep, remove, restored, written
 from jmsapi_inproc.store_writer import Filing
 from jmsapi_inproc.transactions import Transaction
 
@@ -64,6 +64,11 @@ class _Branch:
         sent, accepted = work.hand_over()
         self.sent += [Sent(envelope, work.session.connection) for _, envelope in sent]
         self.accepted += [(one.consumer.queue, one.message) for one in accepted]
+
+    def keep(self, work: PreparedWork, accepted: list[tuple[Queue, Message]]) -> None:
+        """Take note that it is prepared, and of what it has accepted, as it is then."""
+        self.prepared = work
+        self.accepted = accepted
 
 
 class Branches:
@@ -156,8 +161,9 @@ class Branches:
             return completed(xa.XA_RDONLY)
         store = self._broker.store
         filing = Filing()
-        work = PreparedWork() if store is None else keep(store, filing, name, branch.sent, branch.accepted)
-        filing.then(lambda: setattr(branch, "prepared", work))
+        accepted = branch.accepted if store is None else written(filing, branch.accepted)
+        work = PreparedWork() if store is None else keep(store, filing, name, branch.sent, accepted)
+        filing.then(lambda: branch.keep(work, accepted))
         filing.otherwise(lambda: self._undo(branch))
         return self._answered(branch, filing, xa.XA_OK, xa.XA_RBOTHER, "prepare")
 

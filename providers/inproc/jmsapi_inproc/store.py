@@ -14,6 +14,7 @@ from jmsapi.spi import DONE, Envelope, ErrorKind, ProviderError
 from jmsapi_inproc.messages import DELAYED, Message, group_of
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store_file import StoreFile, refusal
+from jmsapi_inproc.store_opening import CLOSED_IN_ORDER, EXPIRED, put_right
 from jmsapi_inproc.store_rows import COLUMNS, HEAVY, Place, Row, envelope_of, place_of_row, row_of, weight
 from jmsapi_inproc.store_schedule import Schedule
 from jmsapi_inproc.store_writer import Filing, Writer
@@ -30,8 +31,6 @@ ORDER_BITS: Final = 42
 PLACE_SHIFT: Final = ORDER_BITS + 4
 MOST_PLACES: Final = 1 << 17
 DELAYED_LEVEL: Final = 15
-CLOSED_IN_ORDER: Final = 0
-"""A place of this number stands in the file while no broker has it and the last one ended in order."""
 _LAST_ORDER: Final = (1 << ORDER_BITS) - 1
 _SWEEP_MS: Final = 10_000
 _ALL: Final = ", ".join(COLUMNS)
@@ -130,13 +129,14 @@ class Shelf:
         base = self.key(level, 0)
         return self.store.count(base + after, base + end)
 
-    def move_in(self, filing: Filing, message: Message, queue: Queue) -> None:
-        """Write a message that was only in memory."""
+    def move_in(self, filing: Filing, message: Message, queue: Queue) -> StoredMessage:
+        """Write a message that was only in memory; return it as it is when that is done."""
         delayed = message.state is DELAYED
         order = message.order or queue.next_order()
         key = self.delayed_key(order) if delayed else self.key(message.envelope.priority, order)
         kept = StoredMessage(message.envelope, key, order, message.count)
         self.add(filing, kept, due=message.envelope.delivery_time if delayed else None)
+        return kept
 
     def erased(self) -> Future[None]:
         """Return what is done when the file has the place no more."""
@@ -212,15 +212,7 @@ class Store:
         self._next_place = 1
         self._hidden = 0
         self._reader = file.reader
-        # Messages that are not PERSISTENT stay when the broker ended in order; else they go, as they must not come twice (4.7-2).
-        if not file.writer.execute(f"DELETE FROM place WHERE id = {CLOSED_IN_ORDER}").rowcount:
-            file.writer.execute("DELETE FROM message WHERE delivery_mode = 1")
-        # A queue that is empty is not worth a number: it comes into being when it is named again.
-        file.writer.execute(
-            "DELETE FROM place WHERE topic = 0"
-            " AND NOT EXISTS (SELECT 1 FROM message WHERE key > id << ? AND key < (id + 1) << ?)",
-            (PLACE_SHIFT, PLACE_SHIFT),
-        )
+        put_right(file.writer, PLACE_SHIFT)
         self.places = [place_of_row(row) for row in self._all(f"SELECT {', '.join(Place._fields[1:])}, id FROM place")]
         self._hidden = self.highest(0, (1 << PLACE_SHIFT) - 1)
         for (last,) in self.query("SELECT max(id) FROM branch"):
@@ -248,7 +240,7 @@ class Store:
         if now - self._swept > _SWEEP_MS:
             self._swept = now
             expired = Filing(owed=True)
-            expired.sql("DELETE FROM message WHERE expiration > 0 AND expiration <= ?", now)
+            expired.sql(EXPIRED, now)
             self.writer.submit(expired)
         self.writer.submit(filing)
         return True

@@ -1,7 +1,8 @@
 """Prepared branches in the file of a stored broker.
 
 What a branch has sent waits in a place of its own that no queue has; what it has accepted stays where it is, and is listed, so
-that nobody is given it. Both ends at the commit or rollback, together with the branch.
+that nobody is given it. Both ends at the commit or rollback, together with the branch, and not before: no expiry and no restart
+takes what it holds, whatever its delivery mode.
 
 Spec: 8.3.5-2.
 """
@@ -10,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from jmsapi.spi import PERSISTENT, BranchId, Envelope
+from jmsapi.spi import BranchId, Envelope
 from jmsapi_inproc.messages import Message
+from jmsapi_inproc.store import StoredMessage
+from jmsapi_inproc.store_opening import LISTED
 from jmsapi_inproc.store_rows import row_of
 from jmsapi_inproc.store_waiting import StoredWaiting
 
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from jmsapi_inproc.store_writer import Filing
     from jmsapi_inproc.topics import Sender
 
-__all__ = ["PreparedWork", "Stranger", "keep", "remove", "restored"]
+__all__ = ["PreparedWork", "Stranger", "keep", "remove", "restored", "written"]
 
 
 @dataclass
@@ -46,20 +50,33 @@ class Stranger:
 def keep(
     store: Store, filing: Filing, name: BranchId, sent: Sequence[Sent], accepted: Sequence[tuple[Queue, Message]]
 ) -> PreparedWork:
-    """Write a branch: what is not PERSISTENT is only in memory."""
+    """Write a branch; ``written`` says what of that which it has accepted."""
     work = PreparedWork(store.next_hidden())
     filing.sql("INSERT INTO branch VALUES (?, ?, ?, ?)", work.number, *name)
     for envelope, sender in sent:
-        if envelope.delivery_mode == PERSISTENT and not envelope.destination.kind.is_temporary:
+        if not envelope.destination.kind.is_temporary:
             key = store.next_hidden()
             work.sent.append(key)
             filing.insert(row_of(envelope, key, None, 0))
             filing.sql("INSERT INTO branch_work VALUES (?, ?, 1, ?)", key, work.number, sender.client_id)
     for _, message in accepted:
-        key = getattr(message, "key", 0)
-        if key:
-            filing.sql("INSERT INTO branch_work VALUES (?, ?, 0, NULL)", key, work.number)
+        if isinstance(message, StoredMessage):
+            filing.sql(LISTED, work.number, message.key)
     return work
+
+
+def written(filing: Filing, accepted: Sequence[tuple[Queue, Message]]) -> list[tuple[Queue, Message]]:
+    """Write what a branch has accepted and is only in memory; return it all as it is when that is done."""
+    found: list[tuple[Queue, Message]] = []
+    for queue, message in accepted:
+        if queue.shelf is None or queue.gone or isinstance(message, StoredMessage):
+            found.append((queue, message))
+            continue
+        kept = queue.shelf.move_in(filing, message, queue)
+        queue.waiting.lent(kept)
+        filing.otherwise(partial(queue.waiting.forget, kept))
+        found.append((queue, kept))
+    return found
 
 
 def remove(filing: Filing, work: PreparedWork) -> None:
@@ -81,17 +98,14 @@ def restored(
         accepted: list[tuple[Queue, Message]] = []
         listed = store.query("SELECT key, sent, client_id FROM branch_work WHERE branch = ? ORDER BY key", work.number)
         for key, was_sent, client_id in cast("list[tuple[int, int, str | None]]", list(listed)):
-            row = store.row(key)
-            if was_sent:
-                work.sent.append(key)
-            if row is None:
-                continue  # it has expired meanwhile
-            message = store.message_of(row)
-            if was_sent:
-                sent.append((message.envelope, Stranger(client_id)))
-                continue
-            queue = broker.queue_of(store.place_of(key))
-            if queue is not None and isinstance(queue.waiting, StoredWaiting):
-                queue.waiting.withhold(message.envelope.priority, message.order)
-                accepted.append((queue, message))
+            for row in store.rows(key - 1, key, 1):
+                message = store.message_of(row)
+                if was_sent:
+                    work.sent.append(key)
+                    sent.append((message.envelope, Stranger(client_id)))
+                    continue
+                queue = broker.queue_of(store.place_of(key))
+                if queue is not None and isinstance(queue.waiting, StoredWaiting):
+                    queue.waiting.withhold(message.envelope.priority, message.order)
+                    accepted.append((queue, message))
         yield BranchId(*cast("tuple[int, bytes, bytes]", name)), work, sent, accepted

@@ -147,6 +147,12 @@ class Subscriptions:
             self._check(old, key, topic, spec, most_consumers)
             if old.same_as(topic, spec):
                 return old
+            if old.queue.enlisted:
+                raise ProviderError(
+                    ErrorKind.IN_USE,
+                    f"durable subscription {_of(key)} cannot be replaced by one with another topic or selector: an open "
+                    "transaction holds messages of it; commit or roll back first",
+                )
             old.end()
         shelf = None if key is None or not key.durable else self._broker.shelf_for(topic.name, key, spec)
         return self._add(Subscription(self._broker, topic, spec, selector, key, connection, shelf))
