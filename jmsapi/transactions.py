@@ -72,25 +72,29 @@ class _Local:
         """Commit all or roll all back, then close them.
 
         Raises:
-            Exception: What the first participant raised that could not be committed; those after it are rolled back.
+            BaseException: What the first participant raised that could not be committed; those after it are rolled back. What
+                is no Exception, such as KeyboardInterrupt, from whichever it comes.
         """
-        failed: Exception | None = None
+        failed: BaseException | None = None
         for one in self._participants:
             try:
                 if commit and failed is None:
                     one.commit()
                 else:
                     one.rollback()
-            except Exception as error:
-                if commit and failed is None:
+            except BaseException as error:
+                if failed is None and (commit or not isinstance(error, Exception)):
                     failed = error
                 else:
                     _log.warning("a participant of a transaction could not be rolled back: %s", error)
         for one in self._participants:
             try:
                 one.close()
-            except Exception as error:
-                _log.warning("a participant of a transaction could not be closed: %s", error)
+            except BaseException as error:
+                if failed is None and not isinstance(error, Exception):
+                    failed = error
+                else:
+                    _log.warning("a participant of a transaction could not be closed: %s", error)
         if failed is not None:
             raise failed
 

@@ -111,7 +111,7 @@ class Dispatcher:
             try:
                 if entry is not None and listener is not None:
                     consumer.run_listener(listener, entry)
-            except Exception:
+            except BaseException:  # such as SystemExit: nothing of the application's may end the thread that delivers the rest
                 _log.exception("delivery to a listener failed in %s", self._name)
             finally:
                 with self._changed:

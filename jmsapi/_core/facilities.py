@@ -191,7 +191,7 @@ class ConnectionConsumerImpl(ConnectionConsumer):
                 if self._take():
                     self._lend()
                 failures = 0
-            except Exception as error:
+            except BaseException as error:  # such as SystemExit: nothing of the application's may end the thread that lends
                 if self._over_with():
                     return
                 if not isinstance(error, JMSException):
@@ -235,7 +235,7 @@ class ConnectionConsumerImpl(ConnectionConsumer):
             self._asking = False
         try:
             load = self._load(server_session)
-        except JMSException:
+        except BaseException:
             # It knows its pool, and goes back to it when it has run: there is no other way.
             server_session.start()
             raise

@@ -35,7 +35,7 @@ class Load(ConsumerImpl):
     def __init__(self, session: SessionImpl, lender: ConsumerImpl, entries: list[Entry], ended: Callable[[], None]) -> None:
         self.entries = entries
         self.over = False
-        """The run that had it has ended. Guarded by the lender's lock."""
+        """The run that had it has ended, or there will be none. Guarded by the lender's lock."""
         self._settled = ended
         self._lender = lender.session
         session.turn = session.link.turn
@@ -71,7 +71,8 @@ class Load(ConsumerImpl):
             session.loads.remove(self)
             session.consumers.pop(self.inbox, None)
             self.inbox.buffer.clear()
-            return True
+        self._note_over()
+        return True
 
     def end(self) -> None:
         """The run is over: when all is settled, now or later, the lender hears of it."""

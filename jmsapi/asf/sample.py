@@ -88,7 +88,7 @@ class SampleServerSession(ServerSession):
                 self._ready = False
             try:
                 self._session.run()
-            except Exception:
+            except BaseException:  # such as SystemExit: nothing of the application's may end the thread that runs the rest
                 _log.exception("%s: a run failed", self._thread.name)
             finally:
                 # Whatever happened: else the pool would shrink.

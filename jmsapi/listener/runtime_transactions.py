@@ -59,7 +59,7 @@ class RunningTransaction:
         for number, one in enumerate(participants):
             try:
                 one.commit()
-            except Exception:
+            except BaseException:
                 self._undo(participants[number + 1 :])
                 self._close()
                 self._rollback()
@@ -81,14 +81,14 @@ class RunningTransaction:
         for one in participants:
             try:
                 one.rollback()
-            except Exception as error:
+            except BaseException as error:  # such as SystemExit: the others are still to be told
                 _log.warning("a participant of a callback's transaction could not be rolled back: %s", error)
 
     def _close(self) -> None:
         for one in self._participants:
             try:
                 one.close()
-            except Exception as error:
+            except BaseException as error:  # such as SystemExit: the others are still to be told
                 _log.warning("a participant of a callback's transaction could not be closed: %s", error)
         self._participants = []
 
