@@ -145,11 +145,33 @@ class _Read:
     def _maker(self, target: type) -> Callable[[], object]:
         args, kwargs, injector = self._args, self._kwargs, self._injector
         fill = self._injects(target)
+        self._check_can_be_made(target)
 
         def make() -> object:
             return cast("object", injector.make(target, *args, **kwargs) if fill else target(*args, **kwargs))
 
         return make
+
+    def _check_can_be_made(self, target: type) -> None:
+        """Refuse what would have every message come back, once there are messages."""
+        if inspect.isabstract(target):
+            missing = ", ".join(sorted(cast("frozenset[str]", vars(target)["__abstractmethods__"])))
+            raise DeploymentException(
+                f"{self._group} is abstract, so it cannot be made: it lacks {missing}", error_code="bad-callback"
+            )
+        try:
+            signature = inspect.signature(target)
+        except (TypeError, ValueError):
+            # Such as one that is written in C: its first instance shows.
+            return
+        try:
+            signature.bind(*self._args, **self._kwargs)
+        except TypeError as error:
+            raise DeploymentException(
+                f"{self._group} cannot be made with the arguments it is deployed with: {error}; deploy"
+                f" functools.partial({target.__name__}, ...), which gives it its arguments",
+                error_code="bad-callback",
+            ) from None
 
     def _injects(self, target: type) -> bool:
         try:

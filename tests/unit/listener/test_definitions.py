@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import inspect
 import itertools
@@ -614,3 +615,45 @@ def test_a_deployment_that_fails_leaves_nothing_bound() -> None:
     wrong = JMSDestinationDefinition(name="java:app/left", interface_name="Stack")
     with pytest.raises(DeploymentException, match="Queue, Topic"):
         deploy(wrong(type("Wrong", (), {})), factory="inproc://definitions")
+
+
+def test_a_class_that_cannot_be_made_is_refused_before_there_are_messages() -> None:
+    class Listens(abc.ABC):
+        @abc.abstractmethod
+        def name(self) -> str: ...
+
+        @JMSQueueListener("orders")
+        def on_order(self, message: Message) -> None:
+            self.name()
+
+    class Shop:
+        def __init__(self, database: object, *, name: str = "shop") -> None: ...
+
+        @JMSQueueListener("orders")
+        def on_order(self, message: Message) -> None: ...
+
+    class Old(MessageListener):
+        def __init__(self, database: object) -> None: ...
+
+        def on_message(self, message: Message) -> None: ...
+
+    class Unwilling:
+        def __init__(self) -> None:
+            raise AssertionError("it is made when the first message comes")
+
+        @JMSQueueListener("orders")
+        def on_order(self, message: Message) -> None: ...
+
+    shop: Any = Shop
+    for target, said in (
+        (shop, r"missing a required argument: 'database'; deploy functools\.partial\(Shop, "),
+        (functools.partial(shop, name="x"), "missing a required argument: 'database'"),
+        (functools.partial(shop, 1, 2), "too many positional arguments"),
+        (functools.partial(shop, 1, nome="x"), "nome"),
+        (MessageDriven(CONFIG)(Old), "missing a required argument: 'database'"),
+        (Listens, "is abstract, so it cannot be made: it lacks name"),
+    ):
+        with pytest.raises(DeploymentException, match=said) as caught:
+            definitions(target)
+        assert caught.value.error_code == "bad-callback"
+    assert definitions(functools.partial(shop, 1, name="x"), Unwilling)
