@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import sqlite3
 from contextlib import contextmanager
 
 import pytest
 
 import jmsapi
-from jmsapi import DeliveryMode, Xid
+from jmsapi import DeliveryMode, JMSContext, Xid
 from jmsapi.xa import TMENDRSCAN, TMNOFLAGS, TMSTARTRSCAN, TMSUCCESS, XA_OK
 
 XID = Xid(1, b"global", b"branch")
@@ -191,3 +193,98 @@ def must_not_be_replaced(file):
         with pytest.raises(jmsapi.JMSRuntimeException, match="commit or roll back first"):
             context.unsubscribe("s")
         context.create_shared_durable_consumer(context.create_topic("t"), "s").close()
+
+
+class Model:
+    """What must be in the queue ``q`` and in the prepared branches, by the letters and numbers of the messages' texts.
+
+    A text begins with what becomes of the message: ``p`` stays, ``n`` is not PERSISTENT, ``e`` expires before the next start.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: set[str] = set()
+        self.branches: dict[Xid, tuple[set[str], set[str]]] = {}
+        """By name, what was accepted and what was sent."""
+        self.expired: set[str] = set()
+
+    def restart(self, *, crash: bool) -> None:
+        """Take out what does not outlive the process."""
+        held = [text for accepted, sent in self.branches.values() for text in accepted | sent]
+        self.expired |= {text for text in [*self.waiting, *held] if text[0] == "e"}
+        self.waiting = {text for text in self.waiting if text[0] not in ("en" if crash else "e")}
+
+    def finish(self, xid: Xid, how: str) -> None:
+        """End a branch."""
+        accepted, sent = self.branches.pop(xid)
+        self.waiting |= (sent if how == "commit" else accepted) - self.expired
+
+
+def replace_by(file, crashed):
+    """Let the crashed file be the file."""
+    for end in ("", "-wal", "-shm"):
+        there, source = (one.path.with_name(one.path.name + end) for one in (file, crashed))
+        there.unlink(missing_ok=True)
+        if source.exists():
+            source.rename(there)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_branches_outlive_nothing_is_lost_or_comes_twice(file, seed, monkeypatch):
+    monkeypatch.setattr("jmsapi_inproc.store_waiting.MOST", 3)
+    monkeypatch.setattr("jmsapi_inproc.store.PAGE", 2)
+    rng, model, count, numbers = random.Random(seed), Model(), 0, itertools.count()
+    settings = {"p": {}, "n": {"delivery_mode": DeliveryMode.NON_PERSISTENT}, "e": {"time_to_live": HOUR_MS}}
+
+    def made(most):
+        nonlocal count
+        kind = rng.choice("pne")
+        texts = [f"{kind}{count + i}" for i in range(rng.randint(0, most))]
+        count += len(texts)
+        return texts, settings[kind]
+
+    opened = file.context()
+    for _ in range(60):
+        what = rng.choice(("send", "send", "prepare", "prepare", "finish", "take", "crash", "end"))
+        if what == "send":
+            texts, how = made(6)
+            send(file, *texts, **how)
+            model.waiting.update(texts)
+        elif what == "prepare":
+            texts, how = made(3)
+            before = in_queue(file)
+            accept = min(len(before), rng.randint(0, 3))
+            if accept or texts:
+                xid = Xid(1, b"global", str(next(numbers)).encode())
+                prepare(file, accept, texts, xid, **how)
+                model.branches[xid] = (set(before[:accept]), set(texts))
+                model.waiting.difference_update(before[:accept])
+        elif what == "finish" and model.branches:
+            xid, how = rng.choice(list(model.branches)), rng.choice(("commit", "rollback"))
+            finish(file, how, xid)
+            model.finish(xid, how)
+        elif what == "take" and model.waiting:
+            with file.context(JMSContext.SESSION_TRANSACTED) as context:
+                model.waiting.remove(context.create_consumer(context.create_queue("q")).receive_body(str, 20_000))
+                context.commit()
+        elif what in ("crash", "end"):
+            crashed = file.crashed()
+            opened.close()
+            if what == "crash":
+                replace_by(file, crashed)
+            expire(file)
+            opened = file.context()
+            model.restart(crash=what == "crash")
+        found = in_queue(file)
+        assert (sorted(found), what) == (sorted(model.waiting), what)
+    for xid in list(model.branches):
+        finish(file, "rollback", xid)
+        model.finish(xid, "rollback")
+    assert sorted(file.texts("q")) == sorted(model.waiting)
+    opened.close()
+    assert in_the_file(file, "SELECT * FROM branch_work") == in_the_file(file, "SELECT * FROM branch") == []
+
+
+def in_queue(file):
+    """Return what waits, as the next consumer will get it."""
+    with file.context() as context, context.create_browser(context.create_queue("q")) as browser:
+        return [message.text for message in browser]
