@@ -81,9 +81,11 @@ class Broker:
             self.branches.restore()
             self.store.schedule.load()
         except sqlite3.Error as error:
+            file.as_it_is = True
             file.close()
             raise refusal(path, f"it cannot be read: {error}; it is left as it is") from error
         except BaseException:
+            file.as_it_is = True
             file.close()
             raise
 

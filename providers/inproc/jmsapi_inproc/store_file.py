@@ -1,7 +1,8 @@
 """The file of a stored broker: who may open it, what it must look like, and its schema.
 
 A file is never made over: one that is damaged, foreign, newer than this library, or open in another process is refused as it is.
-The claim to a file is a record lock on ``FILE.lock``, which ends with the process however that ends. The file of the lock stays.
+The last connection to a file that is closed carries its log into it and removes that, if it may write. So a file that must stay
+as it is has a connection that may not, and that is closed last. ``store_claim`` says who may open a file.
 
 Schema. A message's number says where it waits: its place (a queue or durable subscription), 9 minus its priority, and its order;
 so the next to be handed out is the lowest number of its place, and a message is found, added and removed by it alone.
@@ -14,9 +15,10 @@ import os
 import sqlite3
 import threading
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi.spi import ErrorKind
+from jmsapi_inproc.store_claim import Claim, Watch, beside, check_kind, refusal
 from jmsapi_inproc.store_rows import COLUMNS
 
 __all__ = ["SCHEMA_VERSION", "StoreFile", "is_full", "is_unfit", "refusal"]
@@ -26,6 +28,7 @@ APPLICATION_ID: Final = 0x4A4D5351
 SCHEMA_VERSION: Final = 2
 CHECKPOINT_PAGES: Final = 4000
 _MAGIC: Final = b"SQLite format 3\0"
+_SMALLEST_PAGE: Final = 512
 _CLOSING_S: Final = 15.0
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _UNFIT: Final = (
@@ -52,16 +55,20 @@ CREATE TABLE branch_work (key INTEGER PRIMARY KEY, branch INTEGER NOT NULL, sent
 _STEPS: Final = (_VERSION_1, _VERSION_2)
 """The statements that lead from each version to the next."""
 
-_held: Final[set[Path]] = set()
-_changed: Final = threading.Condition()
+_held: Final[dict[Path, tuple[int, int] | None]] = {}
+"""The open files, and which they are on the disk: one may have several names."""
+_changed = threading.Condition()
+
+
+def _after_fork() -> None:
+    # What the parent holds is not the child's: the claim says so to whoever asks. A thread that is not here may have the lock.
+    global _changed
+    _changed = threading.Condition()
+    _held.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    # What the parent holds is not the child's: the lock says so to whoever asks.
-    os.register_at_fork(after_in_child=_held.clear)
-
-
-def refusal(path: Path, why: str, kind: ErrorKind = ErrorKind.CONNECTION) -> ProviderError:
-    """Return the error of a file that cannot be used."""
-    return ProviderError(kind, f"the store {path}: {why}", fatal=True)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_full(error: BaseException) -> bool:
@@ -89,113 +96,129 @@ class StoreFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.as_it_is = False
+        """Whether closing it must leave the file and its log as they are."""
         if not path.parent.is_dir():
             raise refusal(path, f"there is no folder {path.parent}; make it first")
+        check_kind(path)
         with _changed:
             if not _changed.wait_for(lambda: path not in _held, _CLOSING_S):
                 raise refusal(path, "it is still being closed", ErrorKind.IN_USE)
-            _held.add(path)
-        opened: list[sqlite3.Connection] = []
-        self._lock: IO[str] | None = None
+            if path.exists() and _identity(path) in _held.values():
+                raise refusal(path, "it is open under another of its names", ErrorKind.IN_USE)
+            _held[path] = None
+        self._claim: Claim | None = None
+        self._opened: list[sqlite3.Connection] = []
         try:
-            self._lock = _claim(path)
-            _check_header(path)
-            opened.append(_connect(path))
-            self.writer = opened[0]
+            self._claim = Claim(path)
+            readable = _check_files(path)
+            if readable:
+                # Before anybody can write.
+                self.reader = self._open(path, writing=False)
+                _check_version(self.reader, path)
+            self.writer = self._open(path)
             _prepare(self.writer, path)
-            opened.append(_connect(path))
-            self.reader = opened[1]
-            self.reader.execute("PRAGMA query_only = ON")
+            if not readable:
+                self.reader = self._open(path, writing=False)
+            _number(self.reader, "user_version")
+            self.watch = Watch(path)
+            _held[path] = _identity(path)
         except (OSError, sqlite3.Error) as error:
-            self._let_go(opened)
+            self._let_go(as_it_is=True)
             raise refusal(path, f"it cannot be opened: {error}; it is left as it is") from error
         except BaseException:
-            self._let_go(opened)
+            self._let_go(as_it_is=True)
             raise
 
     def close(self) -> None:
         """Close the file and let others have it."""
-        self._let_go([self.reader, self.writer])
+        self._let_go(as_it_is=self.as_it_is)
 
-    def _let_go(self, opened: list[sqlite3.Connection]) -> None:
+    def _open(self, path: Path, *, writing: bool = True) -> sqlite3.Connection:
+        connection = _connect(path, writing=writing)
+        self._opened.append(connection)
+        return connection
+
+    def _let_go(self, *, as_it_is: bool) -> None:
+        writer = getattr(self, "writer", None)
         try:
-            for connection in opened:
+            # The last one is who may write, or who may not.
+            for connection in sorted(self._opened, key=lambda one: (one is writer) is not as_it_is):
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
-            if self._lock is not None:
-                self._lock.close()
+            if self._claim is not None:
+                self._claim.release()
         finally:
             with _changed:
-                _held.discard(self.path)
+                _held.pop(self.path, None)
                 _changed.notify_all()
 
 
-def _claim(path: Path) -> IO[str]:
-    name = path.with_name(path.name + ".lock")
-    # Not emptied: if somebody has it, its number stands there.
-    file = open(os.open(name, os.O_RDWR | os.O_CREAT, 0o644), "r+", encoding="ascii")  # noqa: SIM115, PTH123
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _size(path: Path) -> int:
     try:
-        _lock(file)
-    except OSError as error:
-        file.seek(0)
-        holder = file.read(20).strip()
-        file.close()
-        who = f"process {holder}" if holder.isdigit() else "another process"
-        raise refusal(path, f"it is open in {who}; a store belongs to one process at a time", ErrorKind.IN_USE) from error
-    file.truncate(0)
-    file.write(str(os.getpid()))
-    file.flush()
-    return file
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
-if os.name == "nt":  # pragma: no cover - not the system of our tests
-
-    def _lock(file: IO[str]) -> None:
-        import msvcrt
-
-        # Far behind the text, which others may read then.
-        file.seek(1 << 20)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        file.seek(0)
-
-else:
-
-    def _lock(file: IO[str]) -> None:
-        import fcntl
-
-        # A record lock: a child that is forked off does not keep it.
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _check_header(path: Path) -> None:
-    """Refuse what is no file of ours before SQLite touches it."""
-    if not path.exists() or not path.stat().st_size:
-        return
-    if not path.is_file():
-        raise refusal(path, "it is no file")
+def _check_files(path: Path) -> bool:
+    """Refuse what is no file of ours before SQLite touches it; return whether there is one, and nothing of it to be undone."""
+    size, log = _size(path), beside(path, "-wal")
+    if not size:
+        if _size(log):
+            raise refusal(path, f"it is damaged: it is empty or gone, and {log.name} belongs to it; it is left as it is")
+        return False
     with path.open("rb") as file:
         header = file.read(100)
-    if not header.startswith(_MAGIC) or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise refusal(path, "it is a file of something else, or its beginning is damaged; it is left as it is")
     page = int.from_bytes(header[16:18], "big")
-    wal = path.with_name(path.name + "-wal")
-    if not (wal.exists() and wal.stat().st_size) and path.stat().st_size < int.from_bytes(header[28:32], "big") * page:
+    if not header.startswith(_MAGIC) or int.from_bytes(header[68:72], "big") != APPLICATION_ID or page < _SMALLEST_PAGE:
+        raise refusal(path, "it is a file of something else, or its beginning is damaged; it is left as it is")
+    if _size(beside(path, "-journal")):
+        # The process that made it was killed meanwhile, and nothing is in it yet.
+        return False
+    missing = range(size // page + 1, int.from_bytes(header[28:32], "big") + 1)
+    if missing and not _pages_in_log(log, page).issuperset(missing):
         raise refusal(path, "it is damaged, its end is missing; it is left as it is")
+    return True
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _pages_in_log(log: Path, page: int) -> set[int]:
+    """Return what pages a log has, which a process that was killed had not all carried into the file."""
+    pages: set[int] = set()
+    if not _size(log):
+        return pages
+    with log.open("rb") as file:
+        salts = file.read(32)[16:24]
+        while len(frame := file.read(24)) == 24 and frame[8:16] == salts:
+            pages.add(int.from_bytes(frame[:4], "big"))
+            file.seek(page, os.SEEK_CUR)
+    return pages
+
+
+def _connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     # One thread at a time uses each of them: the writer thread, and whoever holds the broker's lock.
-    connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False, cached_statements=64)
+    name = f"{path.as_uri()}?mode={'rwc' if writing else 'ro'}"
+    connection = sqlite3.connect(name, uri=True, timeout=5.0, isolation_level=None, check_same_thread=False, cached_statements=64)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the schema up to date; a new file becomes one of ours."""
+def _check_version(connection: sqlite3.Connection, path: Path) -> int:
     version = _number(connection, "user_version")
     if version > SCHEMA_VERSION:
         raise refusal(path, f"a newer jmsapi wrote it (schema {version}, this one knows {SCHEMA_VERSION}); it is left as it is")
+    return version
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the schema up to date; a new file becomes one of ours."""
+    version = _check_version(connection, path)
     if version < SCHEMA_VERSION:
         # With the rollback journal: the header tells whose file it is even if the next thing that happens is a crash.
         if not version:

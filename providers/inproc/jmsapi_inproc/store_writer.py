@@ -244,6 +244,8 @@ class Writer:
             for verb, some in groupby(work, key=lambda one: one[0]):
                 _carry_out(connection, verb, [value for _, value in some])
             connection.execute("COMMIT")
+            if synchronous == "FULL":
+                self._file.watch.check()
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -285,6 +287,8 @@ class Writer:
 
     def _break(self, filings: Sequence[Filing], error: Exception) -> None:
         _log.error("the store %s failed: %s", self._file.path, error)
+        # What its log has is carried over by whoever opens it again; another file may have its name now.
+        self._file.as_it_is = True
         doubt = refusal(
             self._file.path,
             f"writing failed: {error}; whether it counts is known when the store is opened again",

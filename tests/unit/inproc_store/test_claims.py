@@ -1,0 +1,210 @@
+"""Whose a stored broker's file is; files that were removed, replaced or cut, open and not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jmsapi
+from jmsapi import JMSContext, JMSRuntimeException
+from jmsapi_inproc import store, store_file
+
+OPEN = """
+import sys, jmsapi
+try:
+    with jmsapi.connection_factory(sys.argv[1]).create_context() as context:
+        print("opened", context.create_consumer(context.create_queue("q")).receive_body(str, 1000))
+except jmsapi.JMSRuntimeException as error:
+    print(error.error_code, error)
+"""
+ENDS = ("", "-wal", "-journal")
+
+
+def second_process(url):
+    """Say what another process finds that opens the file."""
+    return subprocess.run([sys.executable, "-c", OPEN, url], capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def beside(file, end):
+    return file.path.with_name(file.path.name + end)
+
+
+def contents(file):
+    return {end: beside(file, end).read_bytes() for end in ENDS if beside(file, end).exists()}
+
+
+def refused(file, words):
+    before = contents(file)
+    with pytest.raises(JMSRuntimeException, match=words) as raised:
+        file.context()
+    assert contents(file) == before, "a file that was refused was written to, removed or made"
+    return raised.value
+
+
+@pytest.fixture
+def crashed(file):
+    """A file as a process left it that was killed: what is in it is in its log."""
+    with file.context(JMSContext.SESSION_TRANSACTED) as context:
+        for i in range(50):
+            context.create_producer().send(context.create_queue("q"), f"{i:04}".ljust(500))
+        context.commit()
+        left = file.crashed()
+    assert beside(left, "-wal").stat().st_size > 20_000
+    return left
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_that_is_empty_or_gone_beside_its_log_is_refused_and_the_log_stays(crashed, gone):
+    content = crashed.path.read_bytes()
+    crashed.path.unlink()
+    if not gone:
+        crashed.path.touch()
+    refused(crashed, "damaged.*-wal belongs to it; it is left as it is")
+    crashed.path.write_bytes(content)
+    assert len(crashed.texts("q")) == 50
+
+
+def test_a_file_that_is_cut_beside_its_log_is_refused_and_both_stay(crashed):
+    content = crashed.path.read_bytes()
+    os.truncate(crashed.path, len(content) // 2)
+    refused(crashed, "its end is missing")
+    crashed.path.write_bytes(content)
+    assert len(crashed.texts("q")) == 50
+
+
+def test_a_file_whose_log_was_being_carried_into_it_is_whole(crashed):
+    copy = crashed.path.with_name("copy.db")
+    for end in ("", "-wal"):
+        shutil.copy(beside(crashed, end), copy.with_name(copy.name + end))
+    sqlite3.connect(copy).execute("PRAGMA wal_checkpoint").connection.close()
+    size = crashed.path.stat().st_size
+    assert copy.stat().st_size > size
+    with crashed.path.open("r+b") as file:
+        # The first page tells the new length; then the process was killed.
+        file.write(copy.read_bytes()[:4096])
+    assert len(crashed.texts("q")) == 50
+
+
+def test_a_file_of_a_newer_version_keeps_its_log(crashed):
+    log = beside(crashed, "-wal")
+    kept = crashed.path.with_name("kept")
+    database = sqlite3.connect(crashed.path)
+    database.execute(f"PRAGMA user_version = {store_file.SCHEMA_VERSION + 1}")
+    shutil.copy(log, kept)
+    shutil.copy(crashed.path, kept.with_suffix(".db"))
+    database.close()
+    shutil.copy(kept, log)
+    shutil.copy(kept.with_suffix(".db"), crashed.path)
+    refused(crashed, "newer jmsapi")
+
+
+def test_a_file_that_cannot_be_read_keeps_its_log(crashed, monkeypatch):
+    def damaged(*_):
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr(store.Store, "highest", damaged)
+    refused(crashed, "malformed")
+    monkeypatch.undo()
+    assert len(crashed.texts("q")) == 50
+
+
+def test_a_file_that_was_being_made_is_made_again(file):
+    with file.context():
+        pass
+    content = file.path.read_bytes()
+    # As a process leaves it that is killed between the first page and the others.
+    file.path.write_bytes(content[:4096])
+    page, length = len(content[:4096]), 512
+    header = bytes.fromhex("d9d505f920a163d7") + b"".join(n.to_bytes(4, "big") for n in (0, 1, 0, length, page))
+    beside(file, "-journal").write_bytes(header.ljust(length, b"\0"))
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("q"), "x")
+    assert file.texts("q") == ["x"]
+
+
+def make_folder(path):
+    path.mkdir()
+
+
+@pytest.mark.parametrize("make", [make_folder, getattr(os, "mkfifo", None)])
+def test_what_is_no_file_is_said_to_be_none_and_nothing_is_made_beside_it(file, make):
+    if make is None:
+        pytest.skip("no pipes here")
+    make(file.path)
+    with pytest.raises(JMSRuntimeException, match="it is no file"):
+        file.context()
+    assert list(file.path.parent.iterdir()) == [file.path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a device")
+def test_a_device_is_no_file():
+    assert Path(os.devnull).is_char_device()
+    with pytest.raises(JMSRuntimeException, match="it is no file"):
+        jmsapi.connection_factory(f"inproc://{os.devnull}").create_context()
+
+
+def test_a_copy_of_the_folder_does_not_let_a_second_process_in(file):
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("q"), "x")
+        shutil.copytree(file.path.parent, file.path.with_name("backup"))
+        found = second_process(file.url)
+        assert found.startswith(f"in-use connect: the store {file.path}: it is open in process {os.getpid()}")
+        assert context.create_consumer(context.create_queue("q")).receive_body(str, 20_000) == "x"
+
+
+def test_without_the_file_of_the_lock_a_second_process_is_not_let_in_either(file):
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("q"), "x")
+        beside(file, ".lock").unlink()
+        assert second_process(file.url).startswith("in-use")
+    assert file.texts("q") == ["x"]
+
+
+@pytest.mark.skipif(not hasattr(os, "link"), reason="needs hard links")
+def test_another_name_of_a_file_does_not_open_it_again(file):
+    other = file.path.with_name("other.db")
+    with file.context() as context:
+        os.link(file.path, other)
+        with pytest.raises(JMSRuntimeException, match="another of its names"):
+            jmsapi.connection_factory(f"inproc://{other}").create_context()
+        assert second_process(f"inproc://{other}").startswith("in-use")
+        context.create_producer().send(context.create_queue("q"), "x")
+    assert file.texts("q") == ["x"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
+@pytest.mark.parametrize("end", ["", "-wal", ".lock"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_what_is_written_to_a_file_that_was_removed_is_not_confirmed(file, end, replaced):
+    with file.context() as context:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        producer.send(queue, "before")
+        name = beside(file, end)
+        if replaced:
+            shutil.copy(name, name.with_suffix(".new"))
+            name.with_suffix(".new").replace(name)
+        else:
+            name.unlink()
+        with pytest.raises(JMSRuntimeException, match="removed or replaced") as raised:
+            producer.send(queue, "nowhere")
+        assert raised.value.error_code == "in-doubt"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
+def test_a_file_that_takes_the_place_of_an_open_one_keeps_its_log(file, crashed):
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("q"), "x")
+        for end in ("", "-wal"):
+            beside(crashed, end).replace(beside(file, end))
+        before = contents(file)
+        with pytest.raises(JMSRuntimeException, match="removed or replaced"):
+            context.create_producer().send(context.create_queue("q"), "nowhere")
+    assert contents(file) == before
+    beside(file, "-shm").unlink()
+    assert len(file.texts("q")) == 50
