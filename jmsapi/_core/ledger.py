@@ -47,13 +47,15 @@ _SETTLED: Final = 2
 class Entry:
     """One delivery in the ledger's hands."""
 
-    __slots__ = ("delivery", "enlisted", "extra", "inbox", "lost", "state")
+    __slots__ = ("delivery", "enlisted", "extra", "failure", "inbox", "lost", "state")
 
     def __init__(self, inbox: Inbox, delivery: Delivery) -> None:
         self.inbox = inbox
         self.delivery = delivery
         self.extra = 0
         """Times it was handed out again here, which the broker does not know of."""
+        self.failure = ""
+        """In words, what its container's listener raised last."""
         self.state = _BUFFERED
         self.enlisted = False
         """Accepted under the running transaction before its commit."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from jmsapi._core.container import ContainerRules, enter_container, leave_container
 from jmsapi.errors import IllegalStateException
+from jmsapi.listener.causes import in_words
 from jmsapi.listener.errors import EJBException
 from jmsapi.listener.message_driven_context import CURRENT
 from jmsapi.listener.runtime_transactions import ContainerTransactions, RunningTransaction
@@ -196,7 +197,7 @@ class CallbackEndpoint:
 
     def _system(self, error: BaseException, what: str) -> EJBException:
         self._mark()
-        wrapped = EJBException(f"{self._definition.name} {what}: {type(error).__name__}: {error}", error_code="callback-failed")
+        wrapped = EJBException(f"{self._definition.name} {what}: {in_words(error)}", error_code="callback-failed")
         wrapped.__cause__ = error
         return wrapped
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from jmsapi._core.endpoint import AUTO, DUPS_OK, TRANSACTED, Entry, Intake, WorkSession, failed_before, times_delivered
 from jmsapi.errors import JMSException, TransactionRolledBackException
 from jmsapi.listener.activation_spec import AcknowledgeMode
+from jmsapi.listener.causes import in_words
 from jmsapi.listener.dead_letter import send_dead_letter
 from jmsapi.listener.redelivery import Fate, GrowingWait, Redelivery
 from jmsapi.listener.runtime_context import RuntimeContext
@@ -86,7 +87,6 @@ class Worker:
         self._taken: Sequence[Entry] = ()
         self._committed = False
         self._pauses = 0
-        self._last: BaseException | None = None
         self._spoiled = False
         """A transaction could not be ended, so its session must not be used any more."""
         context = RuntimeContext(boss.definition.transaction, self._work, self._further, self._drop_further)
@@ -135,7 +135,7 @@ class Worker:
         redelivery = self._boss.redelivery
         if redelivery.is_over(failed_before(taken[0])):
             # What comes again comes alone, so this is the only one.
-            self._give_up(taken[0], redelivery.at_limit, self._last)
+            self._give_up(taken[0], redelivery.at_limit)
             return
         work = self._work
         try:
@@ -190,7 +190,7 @@ class Worker:
         """Nothing was committed, or it is not known. What is still in hand comes again, as does what a rollback gave back."""
         self.delivered += 1
         self.failed += 1
-        self._last = error
+        _note(taken, error)
         if failure is not None:
             self._boss.problem(failure)
         self._boss.problem(error)
@@ -200,7 +200,7 @@ class Worker:
     def _failed(self, taken: list[Entry], failure: BaseException | None) -> None:
         self.failed += 1
         self._pauses = 0
-        self._last = failure
+        _note(taken, failure)
         if failure is not None:
             self._boss.problem(failure)
         again: dict[float, list[Entry]] = {}
@@ -210,7 +210,7 @@ class Worker:
             if fate is Fate.AGAIN:
                 again.setdefault(wait, []).append(entry)
             else:
-                self._give_up(entry, fate, failure)
+                self._give_up(entry, fate)
         for wait, entries in sorted(again.items(), reverse=True):
             self._work.again(entries, wait)
 
@@ -235,7 +235,7 @@ class Worker:
                 self._work.put_back([entry])
 
     # ---- what nobody can handle -----------------------------------------------------------------------------------
-    def _give_up(self, entry: Entry, fate: Fate, cause: BaseException | None) -> None:
+    def _give_up(self, entry: Entry, fate: Fate) -> None:
         if not self._work.holds(entry):
             return
         deliveries = self._deliveries(entry)
@@ -244,16 +244,16 @@ class Worker:
             if fate is Fate.REJECT:
                 self._work.reject([entry])
             else:
-                self._settle_away(entry, fate, deliveries, cause)
+                self._settle_away(entry, fate, deliveries)
         except Exception as error:
             self._boss.problem(error)
-            _log.error("%s: a message could not be given up, so it comes again: %s", name, error)
+            _log.error("%s: a message could not be given up, so it comes again: %s", name, in_words(error))
             self._pauses += 1
             return
         self.given_up += 1
-        _log.error("%s: a message was given up (%s) after %d deliveries: %s", name, fate.value, deliveries, cause)
+        _log.error("%s: a message was given up (%s) after %d deliveries: %s", name, fate.value, deliveries, entry.failure)
 
-    def _settle_away(self, entry: Entry, fate: Fate, deliveries: int, cause: BaseException | None) -> None:
+    def _settle_away(self, entry: Entry, fate: Fate, deliveries: int) -> None:
         """Forward and consume, or only consume: in one transaction where there are any."""
         session = self._settling()
         if session is not self._work:
@@ -261,9 +261,8 @@ class Worker:
         try:
             if fate is Fate.FORWARD:
                 message = session.message(entry)
-                send_dead_letter(
-                    session, self._boss.dead_letters(session), message, self._boss.definition.name, deliveries, cause
-                )
+                dead_letters, name = self._boss.dead_letters(session), self._boss.definition.name
+                send_dead_letter(session, dead_letters, message, name, deliveries, entry.failure)
             if session.mode == TRANSACTED:
                 session.commit_work([entry])
             else:
@@ -289,6 +288,13 @@ class Worker:
         session, self._second = self._second, None
         if session is not None:
             _close(session)
+
+
+def _note(entries: Sequence[Entry], failure: BaseException | None) -> None:
+    """Keep why they have failed: they may be given up later, and by another worker."""
+    words = in_words(failure)
+    for entry in entries:
+        entry.failure = words
 
 
 def _close(session: WorkSession) -> None:
