@@ -266,7 +266,9 @@ class Broker:
 
 
 _brokers: Final[dict[str | Path, Broker]] = {}
-_lock: Final = threading.RLock()
+_lock = threading.RLock()
+_left_to_parent: Final[list[Broker]] = []
+"""Stored brokers that came by a fork. They are kept, so that nothing of them is closed: their files are the parent's."""
 
 
 def connect(connection: InprocProvider, name: str | Path, clock: Clock) -> Broker:
@@ -278,9 +280,6 @@ def connect(connection: InprocProvider, name: str | Path, clock: Clock) -> Broke
     """
     with _lock:
         broker = _brokers.get(name)
-        if broker is not None and broker.store is not None and broker.process != os.getpid():
-            # A copy that came by a fork: the file belongs to the parent.
-            broker = None
         if broker is None:
             broker = _brokers[name] = Broker(name, clock)
         with broker.lock:
@@ -345,3 +344,21 @@ def retire(broker: Broker) -> None:
 def real_path(path: Path) -> Path:
     """Return the one name of a file, whatever it is called in a URL."""
     return Path(os.path.realpath(path))
+
+
+def _after_fork() -> None:
+    """Cut a child's connections to stored brokers. It takes no lock: the thread that has it may not be here."""
+    global _lock
+    _lock = threading.RLock()
+    for name, broker in list(_brokers.items()):
+        if broker.store is not None:
+            del _brokers[name]
+            _left_to_parent.append(broker)
+            for connection in broker.connections:
+                connection.sever(
+                    f"the connection belongs to process {broker.process}, which has the store {name}; this is its child"
+                )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -64,6 +64,7 @@ class InprocProvider:
         self._broker: Broker | None = None
         self._events: Events | None = None
         self._closed = False
+        self._why_closed = "the connection, session, producer or consumer is closed"
         self._sessions: set[Session] = set()
 
     @property
@@ -99,8 +100,9 @@ class InprocProvider:
                 retire(broker)
         return DONE
 
-    def sever(self) -> None:
+    def sever(self, why: str | None = None) -> None:
         """End all handles, because the broker is being discarded. Called under its lock."""
+        self._why_closed = why or self._why_closed
         self._closed = True
         self._broker = None
         for session in self._sessions:
@@ -358,7 +360,7 @@ class InprocProvider:
     def _unusable(self) -> ProviderError:
         if self._events is None:
             return ProviderError(ErrorKind.CLOSED, "the connection has not been opened")
-        return ProviderError(ErrorKind.CLOSED, "the connection, session, producer or consumer is closed")
+        return ProviderError(ErrorKind.CLOSED, self._why_closed)
 
 
 def _release_child(broker: Broker, child: Producer | Consumer | Browser) -> None:

@@ -23,6 +23,45 @@ try:
 except jmsapi.JMSRuntimeException as error:
     print(error.error_code, error)
 """
+FORK = """
+import os, sys, jmsapi
+factory = jmsapi.connection_factory(sys.argv[1])
+context = factory.create_context()
+queue, producer, consumer = context.create_queue("q"), context.create_producer(), context.create_consumer(context.create_queue("r"))
+producer.send(queue, "before")
+
+def said(call):
+    try:
+        return call() or "done"
+    except jmsapi.JMSRuntimeException as error:
+        return str(error)
+
+child = os.fork()
+if not child:
+    calls = (
+        lambda: producer.send(queue, "from the child"),
+        lambda: context.create_consumer(queue),
+        lambda: context.create_queue("q") and context.create_producer().send(context.create_queue("new"), "x"),
+        consumer.close,
+        context.close,
+        lambda: factory.create_context(),
+    )
+    for call in calls:
+        print(said(call), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+producer.send(queue, "after")
+context.close()
+"""
+ORPHAN = """
+import os, sys, jmsapi
+context = jmsapi.connection_factory(sys.argv[1]).create_context()
+context.create_producer().send(context.create_queue("q"), "x")
+if not os.fork():
+    print("here", flush=True)
+    sys.stdin.read()
+os._exit(0)
+"""
 ENDS = ("", "-wal", "-journal")
 
 
@@ -208,3 +247,29 @@ def test_a_file_that_takes_the_place_of_an_open_one_keeps_its_log(file, crashed)
     assert contents(file) == before
     beside(file, "-shm").unlink()
     assert len(file.texts("q")) == 50
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_is_told_whose_the_connection_is_and_leaves_the_file_alone(file):
+    script = [sys.executable, "-W", "ignore", "-c", FORK, file.url]
+    parent = subprocess.run(script, capture_output=True, text=True, timeout=120, check=True)
+    send, consume, other, close_consumer, close, new = parent.stdout.splitlines()
+    for answer in (send, consume, other):
+        assert "the connection belongs to process" in answer
+        assert "this is its child" in answer
+    assert close_consumer == close == "done"
+    assert "it is open in process" in new
+    assert file.texts("q") == ["before", "after"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_that_outlives_its_parent_does_not_keep_the_store(file):
+    script = [sys.executable, "-W", "ignore", "-c", ORPHAN, file.url]
+    parent = subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert parent.stdout.readline() == "here\n"
+        parent.wait(20)
+        assert file.texts("q") == ["x"]
+    finally:
+        parent.kill()
+        parent.communicate(timeout=20)

@@ -137,15 +137,6 @@ def test_a_second_process_is_told_who_has_the_file_and_gets_it_when_that_dies(fi
     assert file.texts("q") == ["x"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_that_is_forked_off_does_not_share_the_file(file, monkeypatch):
-    with file.context():
-        monkeypatch.setattr(brokers.os, "getpid", lambda: -1)
-        with pytest.raises(JMSRuntimeException, match=r"still being closed|open in"):
-            monkeypatch.setattr(store_file, "_CLOSING_S", 0.01)
-            file.context()
-
-
 def test_a_full_disk_fails_sends_and_commits_and_the_broker_goes_on(file):
     with file.context() as context, file.context(JMSContext.SESSION_TRANSACTED) as transacted:
         queue, producer = context.create_queue("q"), context.create_producer()
