@@ -80,6 +80,7 @@ def test_a_branch_whose_message_expires_takes_out_none_that_came_later(file, how
     crashed = prepare(file, accept=1)
     expire(crashed)
     send(crashed, "sweeps", queue="elsewhere")
+    assert in_the_file(crashed, "SELECT body FROM message WHERE key IN (SELECT key FROM branch_work)") == [("expires",)]
     send(crashed, "1", "2")
     finish(crashed, how)
     assert crashed.texts("q") == ["1", "2"]
@@ -138,6 +139,41 @@ def test_a_passing_message_goes_back_among_those_that_are_only_in_the_file(file,
         crashed = file.crashed()
         assert file.texts("q") == list(map(str, range(2 if how == "commit" else 0, 12)))
     assert crashed.texts("q") == list(map(str, range(2, 12)))
+
+
+def test_a_passing_message_between_rows_that_are_only_in_the_file_is_not_read_from_there(file):
+    with file.context(JMSContext.SESSION_TRANSACTED) as context:
+        producer, queue = context.create_producer(), context.create_queue("q")
+        producer.send(queue, "1").send(queue, "2" * (1 << 16))
+        producer.set_property("held", True).set_delivery_mode(DeliveryMode.NON_PERSISTENT).send(queue, "3")
+        producer.clear_properties().set_delivery_mode(DeliveryMode.PERSISTENT).send(queue, "4")
+        context.commit()
+        with xa_context(file) as manager:
+            manager.xa_resource.start(XID, TMNOFLAGS)
+            with manager.create_consumer(queue, "held") as consumer:
+                assert consumer.receive_body(str, 20_000) == "3"
+            manager.xa_resource.end(XID, TMSUCCESS)
+            assert manager.xa_resource.prepare(XID) == XA_OK
+        assert [text[0] for text in file.texts("q")] == ["1", "2", "4"]
+        finish(file, "rollback")
+        assert file.texts("q") == ["3"]
+
+
+def test_a_message_that_expires_before_the_branch_is_prepared_is_not_listed(file, monkeypatch):
+    monkeypatch.setattr("jmsapi_inproc.store._SWEEP_MS", -1)
+    send(file, "expires", time_to_live=HOUR_MS)
+    with xa_context(file) as context:
+        context.xa_resource.start(XID, TMNOFLAGS)
+        assert context.create_consumer(context.create_queue("q")).receive_body(str, 20_000) == "expires"
+        expire(file)
+        send(file, "sweeps", queue="elsewhere")
+        context.xa_resource.end(XID, TMSUCCESS)
+        assert context.xa_resource.prepare(XID) == XA_OK
+        crashed = file.crashed()
+    assert in_the_file(crashed, "SELECT * FROM branch_work") == []
+    send(crashed, "1", "2")
+    finish(crashed, "commit")
+    assert crashed.texts("q") == ["1", "2"]
 
 
 def test_another_branch_is_prepared_after_what_one_has_sent_expired(file):
