@@ -27,7 +27,8 @@ FORK = """
 import os, sys, jmsapi
 factory = jmsapi.connection_factory(sys.argv[1])
 context = factory.create_context()
-queue, producer, consumer = context.create_queue("q"), context.create_producer(), context.create_consumer(context.create_queue("r"))
+queue, producer = context.create_queue("q"), context.create_producer()
+consumer = context.create_consumer(context.create_queue("r"))
 producer.send(queue, "before")
 
 def said(call):
