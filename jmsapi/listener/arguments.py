@@ -23,12 +23,13 @@ Spec: MDB-40.
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
 
 from jmsapi.api import (
     BytesMessage,
@@ -39,9 +40,10 @@ from jmsapi.api import (
     TextMessage,
 )
 from jmsapi.config import closest
-from jmsapi.errors import JMSException, MessageFormatException
+from jmsapi.errors import JMSException
 from jmsapi.injection import marks_of
 from jmsapi.listener.errors import DeploymentException
+from jmsapi.listener.fitting import fitted, unfit
 from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
 
 __all__ = ["HEADER_FIELDS", "CallPlan", "MessageHeader", "MessageProperty", "injects", "plan_call"]
@@ -62,6 +64,8 @@ HEADER_FIELDS: Final = {
 }
 """The header fields: JMS name to the attribute of a message."""
 _MISSING: Final = object()
+_BARE: Final[tuple[object, ...]] = (typing.List, typing.Sequence)  # noqa: UP006
+"""The aliases without what is in them, which have an origin nevertheless."""
 _JSON: Final = (TextMessage, BytesMessage)
 _AS_HELD: Final[tuple[object, ...]] = (str, bytes, object, Any)
 """Types of a body that is given as it is held."""
@@ -189,7 +193,7 @@ def _from_container(hint: Any) -> Callable[[Any], object]:
 
 def _item_of(hint: Any) -> Any:
     """Return what a list is a list of, or None for what is no list."""
-    if hint is list:
+    if hint in (list, Sequence, *_BARE):
         return Message
     if get_origin(hint) in (list, Sequence):
         (item,) = get_args(hint)
@@ -248,10 +252,6 @@ def _shown(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint)
 
 
-def _wrong(place: str, why: str) -> MessageFormatException:
-    return MessageFormatException(f"{place}: {why}", error_code="callback-argument")
-
-
 # ---- the message and its header ---------------------------------------------------------------------------------------
 def _message(kinds: tuple[type[Message], ...], place: str) -> Callable[[Any], object]:
     if Message in kinds:
@@ -259,7 +259,7 @@ def _message(kinds: tuple[type[Message], ...], place: str) -> Callable[[Any], ob
 
     def resolve(message: Message) -> object:
         if not isinstance(message, kinds):
-            raise _wrong(place, f"the message is {_kind_of(message)}, not a {' or '.join(kind.__name__ for kind in kinds)}")
+            raise unfit(place, f"the message is {_kind_of(message)}, not a {' or '.join(kind.__name__ for kind in kinds)}")
         return message
 
     return resolve
@@ -280,7 +280,7 @@ def _header(name: str, hint: Any, place: str) -> Callable[[Any], object]:
 
     def resolve(message: Message) -> object:
         value: object = getattr(message, attribute)
-        return value if adapter is None else _validated(adapter.validate_python, value, f"{place}: header field {name}", hint)
+        return value if adapter is None else fitted(adapter, value, f"{place}: header field {name}", _shown(hint), json=False)
 
     return resolve
 
@@ -306,16 +306,16 @@ def _property(name: str, hint: Any, place: str, default: object) -> Callable[[An
                 return default
             if optional:
                 return None
-            raise _wrong(where, "the message has none; give the argument a default, or let it be None")
+            raise unfit(where, "the message has none; give the argument a default, or let it be None")
         try:
             value: object = getattr(message, getter)(name)
         except (JMSException, ValueError):
             value = _MISSING
         if value is _MISSING:
-            raise _wrong(where, f"it cannot be read as {_shown(bare)}")
+            raise unfit(where, f"it cannot be read as {_shown(bare)}")
         if value is None and bare in _GETTERS and not optional:
-            raise _wrong(where, f"it is None, not {_shown(bare)}")
-        return value if adapter is None else _validated(adapter.validate_python, value, where, hint)
+            raise unfit(where, f"it is None, not {_shown(bare)}")
+        return value if adapter is None else fitted(adapter, value, where, _shown(hint), json=False)
 
     return resolve
 
@@ -330,14 +330,13 @@ def _body(hint: Any, place: str, *, optional: bool) -> Callable[[Any], object]:
         if held is None:
             if optional:
                 return None
-            raise _wrong(place, f"{_kind_of(message)} without a body is no {_shown(hint)}; let the argument be None, too")
+            raise unfit(place, f"{_kind_of(message)} without a body is no {_shown(hint)}; let the argument be None, too")
         if adapter is None:
             if not isinstance(held, kind):
-                raise _wrong(place, f"the body of {_kind_of(message)} is no {_shown(hint)}")
+                raise unfit(place, f"the body of {_kind_of(message)} is no {_shown(hint)}")
             return held
-        if isinstance(message, _JSON):
-            return _validated(adapter.validate_json, held, f"{place}: the body of {_kind_of(message)}", hint)
-        return _validated(adapter.validate_python, held, f"{place}: the body of {_kind_of(message)}", hint)
+        where = f"{place}: the body of {_kind_of(message)}"
+        return fitted(adapter, held, where, _shown(hint), json=isinstance(message, _JSON))
 
     return resolve
 
@@ -351,20 +350,4 @@ def _held(message: Message, place: str) -> object:
         return cast("object", message.get_body(dict))
     if isinstance(message, ObjectMessage):
         return message.get_body(object)
-    raise _wrong(place, "the message has no body that can be converted: take the message itself")
-
-
-_V = TypeVar("_V")
-
-
-def _validated(validate: Callable[[Any], _V], value: object, where: str, hint: Any) -> _V:
-    """Return a value as pydantic makes it, or say what is wrong without quoting it."""
-    try:
-        return validate(value)
-    except ValidationError as error:
-        problems = [
-            ".".join(map(str, one["loc"])) + (": " if one["loc"] else "") + one["msg"]
-            for one in error.errors(include_url=False, include_context=False, include_input=False)
-        ]
-    # Raised out here, so that pydantic's own text, which quotes the input, is not chained to it.
-    raise _wrong(where, f"is no {_shown(hint)}: " + "; ".join(problems[:5]))
+    raise unfit(place, "the message has no body that can be converted: take the message itself")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import typing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 import jmsapi
 from jmsapi import BytesMessage, JMSContext, MapMessage, Message, MessageFormatException, TextMessage
@@ -153,6 +157,75 @@ def test_a_body_that_does_not_fit_is_an_error_without_its_values(context: JMSCon
     assert "take the message itself" in unfit(text, context.create_message())
 
 
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: Annotated[int, Field(alias="Lives", le=9)] = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Owner(BaseModel):
+    pets: list[Annotated[Cat | Dog, Field(discriminator="kind")]]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    a: int = 0
+
+
+class Named(BaseModel):
+    model_config = ConfigDict(title="named")
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def refuse(cls, name: str) -> str:
+        kinds: dict[str, Exception] = {
+            "value": ValueError(name),
+            "assertion": AssertionError(name),
+            "custom": PydanticCustomError(f"{name}", "custom {name}", {"name": name}),
+            "known": PydanticCustomError("missing", f"{name}"),
+            "key": KeyError(name),
+        }
+        raise kinds[name.partition(" ")[0]]
+
+
+LEAKS: list[tuple[Any, object, str]] = [
+    (Owner, '{"pets": [{"kind": "secret"}]}', "pets.0: union_tag_invalid"),
+    (Owner, '{"pets": [{"kind": "cat", "Lives": 10}]}', "pets.0.cat.Lives: Input should be less than or equal to 9"),
+    (Strict, '{"secret": 1}', r"\*: Extra inputs are not permitted"),
+    (Named, '{"name": "value secret"}', "name: value_error"),
+    (Named, '{"name": "assertion secret"}', "name: assertion_error"),
+    (Named, '{"name": "custom secret"}', "name: refused by a validator"),
+    (Named, '{"name": "known secret"}', "name: Field required"),
+    (Named, '{"name": "key secret"}', "is no Named: KeyError in refuse, line [0-9]+$"),
+    (dict[str, int], '{"secret": "x"}', r"\*: Input should be a valid integer"),
+    (dict[int, int], {4711: "x"}, r"\*: Input should be a valid integer"),
+    (dict[str, Order], '{"secret": {"item": "x"}}', r"\*\.count: Field required"),
+    (int | list[int], '"secret"', r"\*: Input should be a valid integer"),
+    (UUID, '"secret"', "is no UUID: uuid_parsing"),
+    (datetime, '"secret"', "is no datetime: datetime_from_date_parsing"),
+    (tuple[int, ...], '[1, "secret"]', "1: Input should be a valid integer"),
+    (Order, '{"secret": ', "Invalid JSON: EOF while parsing a value at line 1 column 11"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "held", "said"), LEAKS)
+def test_the_error_of_a_body_holds_nothing_of_the_message(context: JMSContext, wanted: Any, held: object, said: str) -> None:
+    def take(body: Any) -> None: ...
+
+    take.__annotations__["body"] = wanted
+    with pytest.raises(MessageFormatException, match=said) as caught:
+        called(take, context.create_text_message(held) if isinstance(held, str) else context.create_object_message(held))
+    error = caught.value
+    assert error.error_code == "callback-argument"
+    assert "secret" not in str(error)
+    assert "4711" not in str(error)
+    assert error.__cause__ is error.__context__ is None
+
+
 def test_a_missing_body_is_none_where_that_is_allowed(context: JMSContext) -> None:
     def strict(body: str) -> None: ...
     def lenient(body: str | None) -> None: ...
@@ -219,7 +292,11 @@ def test_a_list_is_a_batch(context: JMSContext) -> None:
 
     def plain(batch: list[Message]) -> None: ...
     def numbers(batch: list[int]) -> None: ...
+    def bare(batch: Any) -> None: ...
 
+    for hint in (list, typing.List, Sequence, typing.Sequence, Sequence[Message], typing.Sequence[Message]):  # noqa: UP006
+        bare.__annotations__["batch"] = hint
+        assert called(bare, messages) == [messages]
     assert called(plain, messages) == [messages]
     assert called(numbers, messages) == [[1, 2]]
     (one,) = definitions(JMSQueueListener("q")(plain))
