@@ -36,7 +36,7 @@ class Watcher(Protocol):
     """Who looks after the workers. Both calls come with a lock held, perhaps on a provider's thread: they only take note."""
 
     def backlog(self) -> None:
-        """Messages wait, and no worker is idle."""
+        """Messages wait and no worker is idle; or, without prefetch, nobody is left to ask for one."""
 
     def parked(self) -> None:
         """A message waits to be handed out again at a later time."""
@@ -261,9 +261,9 @@ class IntakeConsumer(ConsumerImpl):
             return 0
         coming = self._credit + len(self.inbox.buffer)
         free = session.room - self.inbox.unsettled if session.room else len(session.idle) * session.most
-        # Half of the room at a time: a message each would cost more.
+        # Half of the room at a time: a message each would cost more. Where there is no room, each asks for its own.
         n = free - coming
-        if n <= 0 or n < coming:
+        if n <= 0 or (session.room and n < coming):
             return 0
         self._credit += n
         return n

@@ -148,6 +148,9 @@ class WorkSession(SessionImpl):
                         idle.remove(self)
                     self.dispatcher.enter(consumer)
                     self.ledger.adopt(taken)
+                    if not intake.room and not idle:
+                        # Nobody is left who would ask for the next.
+                        intake.watcher.backlog()
                     return taken
                 if self in idle:
                     # Who is called is taken off this list first.

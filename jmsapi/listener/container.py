@@ -76,6 +76,8 @@ class ListenerContainer:
         self._reason = ""
         self._last_error: BaseException | None = None
         self._number = 0
+        self._behind = False
+        """Messages wait or may wait for a worker that there is not yet."""
         self._failures = 0
         self._since = 0.0
         self._deadline: float | None = None
@@ -100,7 +102,8 @@ class ListenerContainer:
             return
         try:
             self._on_error(self.definition.name, error)
-        except Exception:
+        except BaseException:
+            # Not even SystemExit: it would end a worker in the middle of a delivery, and nothing else.
             _log.exception("%s: its error handler raised", self.definition.name)
 
     def may_go(self, worker: Worker) -> bool:
@@ -126,7 +129,8 @@ class ListenerContainer:
     # ---- for its intake: with a lock held -------------------------------------------------------------------------
     def backlog(self) -> None:
         """Messages wait and no worker is idle; see Watcher."""
-        if len(self._workers) < self.definition.spec.max_consumers and not self._wake.is_set():
+        if len(self._workers) < self.definition.spec.max_consumers and not (self._behind and self._wake.is_set()):
+            self._behind = True
             self._wake.set()
 
     def parked(self) -> None:
@@ -212,9 +216,9 @@ class ListenerContainer:
         return self._done.wait(timeout)
 
     def runs_here(self) -> bool:
-        """Whether the calling thread is one of its workers."""
+        """Whether the calling thread is its own, or one of its workers."""
         current = threading.current_thread()
-        return any(one.thread is current for one in list(self._workers))
+        return current is self._thread or any(one.thread is current for one in list(self._workers))
 
     @property
     def health(self) -> EndpointHealth:
@@ -286,6 +290,10 @@ class ListenerContainer:
             there = len(self._workers)
         # One for each call that waits: those that are made now have taken nothing yet.
         wanted = there if intake.idle else there + -(-intake.waiting // spec.batch_size)
+        behind, self._behind = self._behind, False
+        if behind and not spec.prefetch and not intake.idle:
+            # Nothing waits here, so only one who asks will tell whether there is more to do.
+            wanted = max(wanted, there + 1)
         for _ in range(min(max(wanted, spec.min_consumers), spec.max_consumers) - there):
             if self.stopping.is_set() or intake.interrupted:
                 return

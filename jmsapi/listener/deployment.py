@@ -23,7 +23,7 @@ import jmsapi
 from jmsapi._core.container import outside_container
 from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
 from jmsapi.bindings import Bindings, bind_definitions
-from jmsapi.errors import IllegalStateException, JMSException, UnsupportedFeatureException
+from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException, UnsupportedFeatureException
 from jmsapi.injection import Injector
 from jmsapi.listener.container import ErrorHandler, ListenerContainer
 from jmsapi.listener.definitions import definitions
@@ -43,6 +43,8 @@ __all__ = ["Deployment", "deploy"]
 _log = logging.getLogger("jmsapi.listener")
 _UNREACHABLE: Final = ("connection", "timeout", "protocol")
 """Errors of a broker that may be back in a moment."""
+_LONGEST_S: Final = 10 * 366 * 86_400.0
+"""Longer waits are as long: the operating system knows no endless ones."""
 Wrap = Callable[[MessageEndpoint], MessageEndpoint]
 
 
@@ -119,20 +121,22 @@ class Deployment:
     def stop(self, deadline_ms: float | None = None) -> bool:
         """Stop all endpoints: take no more, give back what no callback has seen, wait for callbacks that run.
 
-        From inside of a callback it only begins that, since it cannot wait for itself.
+        From inside of a callback, or of ``on_error``, it only begins that, since it cannot wait for itself.
 
         Args:
             deadline_ms: Longest time for all of it; None: the longest ``stop_deadline_ms`` of the endpoints. A callback that
                 still runs then is left alone, and its message comes again.
         Returns:
             Whether all has ended and no callback was left running.
+        Raises:
+            IllegalArgumentException: The deadline is no number.
         Threads: any. Stopping a stopped deployment does nothing more.
         """
-        with self._lock:
-            began, self._stopping = self._started, True
         if deadline_ms is None:
             deadline_ms = max((one.definition.spec.stop_deadline_ms for one in self._containers), default=0)
-        deadline = time.monotonic() + deadline_ms / 1000
+        deadline = time.monotonic() + _seconds(deadline_ms, "stop: deadline_ms")
+        with self._lock:
+            began, self._stopping = self._started, True
         for one in self._containers:
             one.request_stop(deadline)
         for pool in self._pools:
@@ -154,8 +158,10 @@ class Deployment:
             timeout_ms: Longest wait, in milliseconds; None for ever.
         Returns:
             Whether they have.
+        Raises:
+            IllegalArgumentException: The timeout is no number.
         """
-        end = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+        end = None if timeout_ms is None else time.monotonic() + _seconds(timeout_ms, "wait: timeout_ms")
         return all(one.ended(None if end is None else max(0.0, end - time.monotonic())) for one in self._containers)
 
     def close(self) -> None:
@@ -176,6 +182,12 @@ class Deployment:
 
     def __repr__(self) -> str:
         return f"<Deployment of {', '.join(self.names)}>"
+
+
+def _seconds(given_ms: object, what: str) -> float:
+    if isinstance(given_ms, bool) or not isinstance(given_ms, int | float) or given_ms != given_ms:
+        raise IllegalArgumentException(f"{what} is a number of milliseconds, not {given_ms!r}")
+    return max(0.0, min(given_ms, _LONGEST_S * 1000) / 1000)
 
 
 def deploy(
@@ -205,11 +217,13 @@ def deploy(
         fail_fast: Whether an endpoint that the broker refuses makes the deployment fail, instead of being tried again.
         start: Whether to start at once.
     Raises:
+        IllegalArgumentException: One of the arguments that are no targets is of a wrong kind.
         DeploymentException: Something cannot be deployed; then nothing is active.
         UnsupportedFeatureException: The broker does not have what an endpoint needs; neither then.
     Threads: any.
     Spec: MDB-76, MDB-79, 12-1.
     """
+    _check_arguments(factory, injector, descriptor, on_error, wrap)
     bindings = _bindings(targets)
     try:
         supplier = injector
@@ -227,6 +241,18 @@ def deploy(
     if start:
         deployment.start()
     return deployment
+
+
+def _check_arguments(factory: object, injector: object, descriptor: object, on_error: object, wrap: object) -> None:
+    for name, given, fits, wanted in (
+        ("factory", factory, isinstance(factory, str | ConnectionFactory), "a ConnectionFactory, a URL or a name for lookup"),
+        ("injector", injector, injector is None or isinstance(injector, Injector), "an Injector, or None"),
+        ("descriptor", descriptor, descriptor is None or isinstance(descriptor, Mapping), "a mapping of names, or None"),
+        ("on_error", on_error, on_error is None or callable(on_error), "something to call, or None"),
+        ("wrap", wrap, wrap is None or callable(wrap), "something to call, or None"),
+    ):
+        if not fits:
+            raise IllegalArgumentException(f"deploy: {name} is {wanted}, not {given!r}")
 
 
 def _bindings(targets: tuple[object, ...]) -> Bindings:
@@ -257,6 +283,11 @@ def _container(
         subscription_of(spec, definition.name, server),
         None if dead is None else _bound(dead),
     )
+    if source.comes_back:
+        raise DeploymentException(
+            f"{definition.name}: deadLetterDestination: {dead!r} is where its messages come from, so none would ever be given up",
+            error_code="activation-failed",
+        )
     return ListenerContainer(definition, source, pools[definition.group], wrap, on_error)
 
 

@@ -153,6 +153,8 @@ class CallbackEndpoint:
         self._context = context
         self._commit = commit
         self._rollback = rollback
+        self.raised: BaseException | None = None
+        """What ``on_message`` has raised."""
 
     def before_delivery(self) -> None:
         """Begin the container's transaction, if it has one; see MessageEndpoint."""
@@ -161,13 +163,20 @@ class CallbackEndpoint:
 
     def on_message(self, message: Message | Sequence[Message]) -> None:
         """Call the callback of an instance; see MessageEndpoint."""
+        try:
+            self._call_instance(message)
+        except BaseException as error:
+            self.raised = error
+            raise
+
+    def _call_instance(self, message: Message | Sequence[Message]) -> None:
         pool, context = self._pool, self._context
         token, outside = CURRENT.set(context), enter_container(_RULES)
         try:
             try:
                 instance = pool.take()
             except NoInstance:
-                self._mark()
+                self.mark()
                 raise
             except BaseException as error:
                 raise self._system(error, "could not be made") from error
@@ -180,7 +189,7 @@ class CallbackEndpoint:
                     raise self._system(error, "raised") from error
                 pool.give_back(instance)
                 if rolls_back:
-                    self._mark()
+                    self.mark()
                 raise
             if self._attribute is _BEAN and context.transaction is not None:
                 pool.discard()
@@ -196,12 +205,13 @@ class CallbackEndpoint:
                 context.end_left_open()
 
     def _system(self, error: BaseException, what: str) -> EJBException:
-        self._mark()
+        self.mark()
         wrapped = EJBException(f"{self._definition.name} {what}: {in_words(error)}", error_code="callback-failed")
         wrapped.__cause__ = error
         return wrapped
 
-    def _mark(self) -> None:
+    def mark(self) -> None:
+        """Have the container's transaction rolled back, if there is one."""
         if self._attribute is _REQUIRED and self._context.transaction is not None:
             self._context.transaction.set_rollback_only()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jmsapi._core.endpoint import Intake, IntakeTerms, Watcher
+from jmsapi.api import Queue, Topic
 
 if TYPE_CHECKING:
     from jmsapi.api import Connection, ConnectionFactory, Destination, MessageConsumer, Session
@@ -73,6 +74,16 @@ class Source:
         make: Callable[..., MessageConsumer] = getattr(session, subscription.kind.value)
         return make(destination, subscription.name, spec.message_selector)
 
+    @property
+    def comes_back(self) -> bool:
+        """Whether what is forwarded would come from here again."""
+        spec = self.spec
+        if spec.dead_letter_destination is None:
+            return False
+        own = _place(self.destination, str(spec.destination), topic=spec.for_topic)
+        dead = _place(self.dead_letters, spec.dead_letter_destination, topic=spec.dead_letter_type.value.endswith("Topic"))
+        return own == dead
+
     def dead_letters_of(self, session: Session) -> Destination:
         """Return where to forward what nobody can handle."""
         if self.dead_letters is not None:
@@ -81,6 +92,13 @@ class Source:
 
     def __str__(self) -> str:
         return f"{'topic' if self.spec.for_topic else 'queue'} {self.spec.destination or self.spec.destination_lookup}"
+
+
+def _place(found: Destination | None, name: str, *, topic: bool) -> tuple[bool, str]:
+    """Return whether it is a topic, and its name."""
+    if isinstance(found, Topic):
+        return True, found.topic_name
+    return (False, found.queue_name) if isinstance(found, Queue) else (topic, name)
 
 
 def _named(session: Session, name: str, *, topic: bool) -> Destination:

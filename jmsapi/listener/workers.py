@@ -90,7 +90,9 @@ class Worker:
         self._spoiled = False
         """A transaction could not be ended, so its session must not be used any more."""
         context = RuntimeContext(boss.definition.transaction, self._work, self._further, self._drop_further)
-        self._endpoint = boss.wrapped(CallbackEndpoint(boss.definition, boss.instances, context, self._commit, self._rollback))
+        self._context = context
+        self._callback = CallbackEndpoint(boss.definition, boss.instances, context, self._commit, self._rollback)
+        self._endpoint = boss.wrapped(self._callback)
         self.busy = False
         self.delivered = self.failed = self.given_up = 0
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -145,9 +147,10 @@ class Worker:
             return
         self._taken, self._committed = taken, False
         failure: BaseException | None = None
-        endpoint = self._endpoint
-        endpoint.before_delivery()
+        endpoint, callback = self._endpoint, self._callback
+        callback.raised = None
         try:
+            endpoint.before_delivery()
             endpoint.on_message(messages if self._batch else messages[0])
         except NoInstance:
             endpoint.after_delivery()
@@ -155,11 +158,17 @@ class Worker:
             return
         except BaseException as error:
             failure = error
+            if error is not callback.raised:
+                # It is of what was put around the endpoint, so the callback has not been called, or its outcome is not trusted.
+                callback.mark()
         try:
             endpoint.after_delivery()
-        except Exception as error:
+        except BaseException as error:
             self._after_failed(taken, failure, error)
             return
+        finally:
+            # What was put around the endpoint may have kept it from being ended; what was sent must not be in the next one.
+            self._context.end_left_open()
         self.delivered += 1
         if self._committed if self._transacted else failure is None:
             if not self._transacted:
@@ -186,7 +195,7 @@ class Worker:
         self._work.undo()
         self._spoiled = False
 
-    def _after_failed(self, taken: list[Entry], failure: BaseException | None, error: Exception) -> None:
+    def _after_failed(self, taken: list[Entry], failure: BaseException | None, error: BaseException) -> None:
         """Nothing was committed, or it is not known. What is still in hand comes again, as does what a rollback gave back."""
         self.delivered += 1
         self.failed += 1
@@ -203,16 +212,19 @@ class Worker:
         _note(taken, failure)
         if failure is not None:
             self._boss.problem(failure)
-        again: dict[float, list[Entry]] = {}
+        again: list[Entry] = []
+        longest = 0.0
         # What came by a link that is lost comes again from the broker, and is judged then.
         for entry in filter(self._work.holds, taken):
             fate, wait = self._boss.redelivery.decide(self._deliveries(entry))
-            if fate is Fate.AGAIN:
-                again.setdefault(wait, []).append(entry)
+            if fate is Fate.AGAIN or self._spoiled:
+                again.append(entry)
+                longest = max(longest, wait)
             else:
                 self._give_up(entry, fate)
-        for wait, entries in sorted(again.items(), reverse=True):
-            self._work.again(entries, wait)
+        if again:
+            # One wait for all of them, so that they keep their order.
+            self._work.again(again, longest)
 
     def _deliveries(self, entry: Entry) -> int:
         # A count that is not exact may be one of deliveries that nobody saw.
