@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
+
+from jmsapi.cli._shown import printable
 
 if TYPE_CHECKING:
     from jmsapi.listener import Deployment
@@ -73,10 +76,13 @@ def run(
             help="Broker of listeners that name no connection factory; without it the factory named 'default' in jmsapi.toml.",
         ),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the traceback when the module cannot be imported.")
+    ] = False,
 ) -> None:
     """Run the listeners of a module until SIGTERM or SIGINT; a second signal ends at once. A line tells of each step."""
     # First: the module may set up logging.
-    deployment = _deployment(app, url)
+    deployment = _deployment(app, url, verbose=verbose)
     with _log_on_stderr():
         orderly = _run(app, deployment)
     if not orderly:
@@ -103,7 +109,7 @@ def _run(app: str, deployment: Deployment) -> bool:
     return orderly and not failed
 
 
-def _deployment(app: str, url: str | None) -> Deployment:
+def _deployment(app: str, url: str | None, *, verbose: bool) -> Deployment:
     from jmsapi.listener import Deployment, deploy
 
     module, colon, name = app.partition(":")
@@ -111,21 +117,34 @@ def _deployment(app: str, url: str | None) -> Deployment:
         raise typer.BadParameter(f"{app!r} is not of the form MODULE:NAME")
     # As for a script: what lies in the working directory can be imported.
     sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: object = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        raise typer.BadParameter(f"there is no module {error.name!r}") from None
+    found = _imported(module, verbose=verbose)
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
             raise typer.BadParameter(f"{module!r} has no {name!r}") from None
-    if isinstance(found, Deployment):
-        return found
-    targets = tuple(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else (found,)
-    return deploy(*targets, factory=url or "default", start=False)
+    if not isinstance(found, Deployment):
+        targets = tuple(cast("Sequence[object]", found)) if isinstance(found, list | tuple) else (found,)
+        found = deploy(*targets, factory=url or "default", start=False)
+    if not found.names:
+        found.stop()
+        raise typer.BadParameter(f"{app!r} has no listeners, so there is nothing to run")
+    return found
+
+
+def _imported(module: str, *, verbose: bool) -> object:
+    try:
+        return importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+            raise typer.BadParameter(f"there is no module {error.name!r}") from None
+        if verbose:
+            traceback.print_exc()
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        at = "" if isinstance(error, SyntaxError) else f", in {last.filename}, line {last.lineno}"
+        print(f"jmsapi: {printable(' '.join(f'{module!r} cannot be imported: {what}{at}'.split()))}", file=sys.stderr)
+        raise typer.Exit(1) from None
 
 
 @contextmanager

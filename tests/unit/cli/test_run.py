@@ -41,6 +41,8 @@ def hanging(text: str):
 both = [quick]
 prepared = deploy(quick, factory=factory, start=False)
 nothing = 5
+none_of_them = []
+deployment_of_none = deploy(factory=factory, start=False)
 with factory.create_context() as context:
     context.create_producer().send(context.create_queue("q"), "text")
 """
@@ -112,6 +114,8 @@ def test_a_second_signal_ends_at_once(folder: Path) -> None:
         ("shop:missing", 2, "has no 'missing'"),
         ("no_such_module:app", 2, "there is no module"),
         ("shop:nothing", 1, "cannot be deployed"),
+        ("shop:none_of_them", 2, "nothing to run"),
+        ("shop:deployment_of_none", 2, "nothing to run"),
     ],
 )
 def test_what_cannot_be_run_is_said_in_words(
@@ -124,6 +128,35 @@ def test_what_cannot_be_run_is_said_in_words(
     assert main(["run", app, "--url", "inproc://run"]) == code
     monkeypatch.delitem(sys.modules, "shop", raising=False)
     assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise RuntimeError('two\\nlines')", "RuntimeError: two lines, in "),
+        ("import no_such_module_either", "ModuleNotFoundError: No module named 'no_such_module_either', in "),
+        ("def (", "SyntaxError: "),
+        ("import sys; sys.exit(0)", "SystemExit: 0, in "),
+        ("import jmsapi; jmsapi.connection_factory('nonsense://x')", "JMSException: "),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--verbose"]])
+def test_a_module_that_cannot_be_imported_is_one_line_and_no_success(
+    tmp_path: Path,
+    source: str,
+    said: str,
+    options: list[str],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "broken_shop.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["run", "broken_shop:app", *options]) == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[-1].startswith(f"jmsapi: 'broken_shop' cannot be imported: {said}")
+    assert ("Traceback" in lines[0]) == bool(options)
+    assert options or len(lines) == 1
 
 
 def test_an_endpoint_that_gives_up_ends_the_command_with_1(folder: Path) -> None:

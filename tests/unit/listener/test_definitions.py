@@ -657,3 +657,13 @@ def test_a_class_that_cannot_be_made_is_refused_before_there_are_messages() -> N
             definitions(target)
         assert caught.value.error_code == "bad-callback"
     assert definitions(functools.partial(shop, 1, name="x"), Unwilling)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"factory": None}, {"factory": 5}, {"on_error": 5}, {"wrap": "x"}, {"injector": 5}, {"descriptor": [1]}]
+)
+def test_an_argument_of_deploy_of_a_wrong_kind_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    def on_order(message: Message) -> None: ...
+
+    with pytest.raises(jmsapi.IllegalArgumentException, match=f"deploy: {next(iter(wrong))} is .*, not "):
+        deploy(JMSQueueListener("orders")(on_order), **{"factory": "inproc://wrong", **wrong})
