@@ -371,6 +371,7 @@ class Store:
         try:
             yield from cast("Iterable[Row]", self._reader.execute(statement, values))
         except sqlite3.Error as error:
+            self.file.as_it_is = True
             cause = refusal(self.file.path, f"reading failed: {error}; it is left as it is")
             self._broker.broken_soon(cause)
             raise cause from error

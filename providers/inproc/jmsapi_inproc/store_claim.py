@@ -31,8 +31,14 @@ def refusal(path: Path, why: str, kind: ErrorKind = ErrorKind.CONNECTION) -> Pro
 
 
 def check_kind(path: Path) -> None:
-    """Refuse what is there and is no file."""
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+    """Refuse what is there and is no file, or cannot be asked for."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise refusal(path, f"it cannot be opened: {error}") from error
+    if not stat.S_ISREG(mode):
         raise refusal(path, "it is no file")
 
 

@@ -98,9 +98,9 @@ class StoreFile:
         self.path = path
         self.as_it_is = False
         """Whether closing it must leave the file and its log as they are."""
+        check_kind(path)
         if not path.parent.is_dir():
             raise refusal(path, f"there is no folder {path.parent}; make it first")
-        check_kind(path)
         with _changed:
             if not _changed.wait_for(lambda: path not in _held, _CLOSING_S):
                 raise refusal(path, "it is still being closed", ErrorKind.IN_USE)

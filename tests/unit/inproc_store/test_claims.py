@@ -13,6 +13,8 @@ import pytest
 
 import jmsapi
 from jmsapi import JMSContext, JMSRuntimeException
+from jmsapi.spi import ProviderError
+from jmsapi_inproc import broker as brokers
 from jmsapi_inproc import store, store_file
 
 OPEN = """
@@ -180,6 +182,27 @@ def test_what_is_no_file_is_said_to_be_none_and_nothing_is_made_beside_it(file, 
     with pytest.raises(JMSRuntimeException, match="it is no file"):
         file.context()
     assert list(file.path.parent.iterdir()) == [file.path]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x/y"])
+def test_a_name_that_cannot_be_one_of_a_file_is_refused_in_words(file, name):
+    Path(file.path.parent, "x").touch()
+    with pytest.raises(JMSRuntimeException, match=r"cannot be opened|no folder"):
+        jmsapi.connection_factory(f"inproc://{file.path.parent}/{name}").create_context()
+
+
+def test_a_file_that_cannot_be_read_later_keeps_its_log(file):
+    with file.context() as context:
+        context.create_producer().send(context.create_queue("q"), "x")
+        opened = brokers._brokers[Path(os.path.realpath(file.path))].store
+        opened.file.reader.execute("ATTACH ':memory:' AS other")
+        before = contents(file)
+        with pytest.raises(ProviderError, match="reading failed"):
+            list(opened.query("SELECT * FROM other.message"))
+        with store_file._changed:
+            assert store_file._changed.wait_for(lambda: not store_file._held, 20)
+    assert contents(file) == before
+    assert file.texts("q") == ["x"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a device")
