@@ -207,12 +207,12 @@ def test_a_client_id_is_one_connections(dial: Dial, each_broker: Broker, client:
     dial(each_broker, client_id=client)
 
 
-@pytest.mark.parametrize("client_id", [None, "asker-of-temporary"])
+@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("is_topic", [False, True])
 def test_temporary_destinations_carry_answers(
-    dial: Dial, each_broker: Broker, queue: Address, is_topic: bool, client_id: str | None
+    dial: Dial, each_broker: Broker, queue: Address, client: str, is_topic: bool, named: bool
 ) -> None:
-    asker, helper = dial(each_broker, client_id=client_id), dial(each_broker)
+    asker, helper = dial(each_broker, client_id=client if named else None), dial(each_broker)
     answers = asker.provider.create_temporary(asker.session(), topic=is_topic).result(30)
     assert answers.kind is (DestinationKind.TEMPORARY_TOPIC if is_topic else DestinationKind.TEMPORARY_QUEUE)
     waiting = asker.consumer(answers, prefetch=5)
