@@ -153,8 +153,7 @@ class CallbackEndpoint:
         self._context = context
         self._commit = commit
         self._rollback = rollback
-        self.raised: BaseException | None = None
-        """What ``on_message`` has raised."""
+        self._raised: BaseException | None = None
 
     def before_delivery(self) -> None:
         """Begin the container's transaction, if it has one; see MessageEndpoint."""
@@ -163,11 +162,17 @@ class CallbackEndpoint:
 
     def on_message(self, message: Message | Sequence[Message]) -> None:
         """Call the callback of an instance; see MessageEndpoint."""
+        self._raised = None
         try:
             self._call_instance(message)
         except BaseException as error:
-            self.raised = error
+            self._raised = error
             raise
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether this is what the last ``on_message`` has raised, which is forgotten with this."""
+        raised, self._raised = self._raised, None
+        return raised is error
 
     def _call_instance(self, message: Message | Sequence[Message]) -> None:
         pool, context = self._pool, self._context

@@ -148,7 +148,6 @@ class Worker:
         self._taken, self._committed = taken, False
         failure: BaseException | None = None
         endpoint, callback = self._endpoint, self._callback
-        callback.raised = None
         try:
             endpoint.before_delivery()
             endpoint.on_message(messages if self._batch else messages[0])
@@ -158,7 +157,7 @@ class Worker:
             return
         except BaseException as error:
             failure = error
-            if error is not callback.raised:
+            if not callback.has_raised(error):
                 # It is of what was put around the endpoint, so the callback has not been called, or its outcome is not trusted.
                 callback.mark()
         try:

@@ -45,7 +45,7 @@ def test_messages_of_a_batch_that_failed_come_back_in_their_order_after_one_wait
             raise ValueError("the whole batch")
 
     bench.send(*sent, JMSXGroupID="g")
-    terms = {"batchSize": 8, "batchWaitMs": 20_000, "redeliveryDelayMs": 30, "redeliveryJitter": 0.9}
+    terms: dict[str, Any] = {"batchSize": 8, "batchWaitMs": 20_000, "redeliveryDelayMs": 30, "redeliveryJitter": 0.9}
     with bench.listening(call, batch=True, transactionAttribute=attribute, orderedByGroup=ordered, **terms):
         wait_until(lambda: sum(map(len, calls)) == 16, "all come again")
     assert calls == [sent, *([text] for text in sent)]
@@ -67,7 +67,7 @@ def test_an_error_handler_that_raises_whatever_it_be_does_not_lift_the_limit(
         raise raised
 
     bench.send("m")
-    terms = {"redeliveryLimit": 2, "deadLetterDestination": "dead", "transactionAttribute": attribute}
+    terms: dict[str, Any] = {"redeliveryLimit": 2, "deadLetterDestination": "dead", "transactionAttribute": attribute}
     with bench.listening(call, on_error=on_error, **terms) as deployment:
         wait_until(lambda: deployment.health.endpoints[0].given_up == 1, "it is given up")
     assert called == ["m"] * 3
@@ -116,7 +116,7 @@ def test_what_is_put_around_an_endpoint_and_raises_has_the_delivery_fail_and_cou
 
     committed = attribute == "Required" and fails_in == "after_delivery" and after_the_call
     bench.send("m")
-    terms = {"redeliveryLimit": 1, "deadLetterDestination": "dead", "transactionAttribute": attribute}
+    terms: dict[str, Any] = {"redeliveryLimit": 1, "deadLetterDestination": "dead", "transactionAttribute": attribute}
     with bench.listening(call, wrap=kind, **terms) as deployment:
         wait_until(lambda: deployment.health.endpoints[0].failed == (1 if committed else 2), "it fails")
         if not committed:
@@ -168,7 +168,7 @@ def test_a_stop_by_the_error_handler_of_an_endpoint_that_gives_up_does_not_wait_
     with EmbeddedBroker() as broker, a_bench() as bench:
         broker.faults.fail("connect", times=None)
         factory = jmsapi.connection_factory(broker.url)
-        terms = {"connectionRetryLimit": 1, "connectionRetryDelayMs": 1, "stopDeadlineMs": 600_000}
+        terms: dict[str, Any] = {"connectionRetryLimit": 1, "connectionRetryDelayMs": 1, "stopDeadlineMs": 600_000}
         with bench.listening(fail, factory=factory, on_error=on_error, start=False, **terms) as deployment:
             deployments.append(deployment)
             deployment.start()
@@ -180,7 +180,7 @@ def test_a_stop_by_the_error_handler_of_an_endpoint_that_gives_up_does_not_wait_
 # ---- consumers --------------------------------------------------------------------------------------------------------
 def test_without_prefetch_one_more_consumer_asks_while_all_are_busy_up_to_the_most(bench: Bench) -> None:
     gate = Gate()
-    terms = {"prefetch": 0, "concurrency": "1-4", "idleTimeoutMs": 20}
+    terms: dict[str, Any] = {"prefetch": 0, "concurrency": "1-4", "idleTimeoutMs": 20}
     with bench.listening(gate, **terms) as deployment:
         bench.send(*map(str, range(10)))
         wait_until(lambda: len(gate.inside) == 4, "as many as there may be have one each")
@@ -198,7 +198,7 @@ def test_without_prefetch_one_more_consumer_asks_while_all_are_busy_up_to_the_mo
 def test_a_dead_letter_destination_that_the_messages_come_from_is_refused(bench: Bench, bound: str | None, letters: str) -> None:
     jmsapi.register_object("again", None if bound is None else bench.session.create_queue(bound))
     try:
-        terms = {"redeliveryLimit": 1, "deadLetterDestination": letters}
+        terms: dict[str, Any] = {"redeliveryLimit": 1, "deadLetterDestination": letters}
         if bound == "other":
             with bench.listening(fail, **terms) as deployment:
                 assert deployment.health.healthy
