@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import threading
 from pathlib import Path
@@ -27,6 +28,10 @@ APPLICATION_ID: Final = 0x4A4D5351
 """``JMSQ``, in the header of every SQLite file of ours."""
 SCHEMA_VERSION: Final = 2
 CHECKPOINT_PAGES: Final = 4000
+"""How long the log becomes before it is carried into the file."""
+_FRAME_HEADER: Final = 24
+_SPARE: Final = 1 << 20
+"""Room for one more transaction of acknowledgements when the log is as long as that."""
 _MAGIC: Final = b"SQLite format 3\0"
 _SMALLEST_PAGE: Final = 512
 _CLOSING_S: Final = 15.0
@@ -69,6 +74,12 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+class _NoRoom(sqlite3.OperationalError):
+    """There would be no room left to carry the log into the file."""
+
+    sqlite_errorcode = sqlite3.SQLITE_FULL
 
 
 def is_full(error: BaseException) -> bool:
@@ -121,6 +132,7 @@ class StoreFile:
             if not readable:
                 self.reader = self._open(path, writing=False)
             _number(self.reader, "user_version")
+            self._page = _number(self.writer, "page_size")
             self.watch = Watch(path)
             _held[path] = _identity(path)
         except (OSError, sqlite3.Error) as error:
@@ -129,6 +141,30 @@ class StoreFile:
         except BaseException:
             self._let_go(as_it_is=True)
             raise
+
+    def pages(self) -> int:
+        """Return how many pages there are, with those of the running transaction."""
+        return _number(self.writer, "page_count")
+
+    def check_room(self, before: int) -> None:
+        """Refuse new messages when what is there could not be taken out afterwards.
+
+        Acknowledgements need room in the log; it is used again when it is carried into the file, which grows by that. Carrying it
+        over takes whatever room there is, even if that is not enough: then nothing could be written any more, or taken out.
+
+        Args:
+            before: How many pages there were when the running transaction began.
+        Raises:
+            sqlite3.OperationalError: SQLITE_FULL.
+        """
+        disk = shutil.disk_usage(self.path.parent)
+        pages = self.pages()
+        growth = max(0, pages * self._page - _size(self.path))
+        log = CHECKPOINT_PAGES * (self._page + _FRAME_HEADER) - _size(beside(self.path, "-wal"))
+        added = (pages - before) * (self._page + _FRAME_HEADER)
+        # There are file systems that do not tell how large they are.
+        if disk.total and disk.free < growth + max(0, log, added) + _SPARE:
+            raise _NoRoom("what is there needs the rest of the room to be taken out")
 
     def close(self) -> None:
         """Close the file and let others have it."""
@@ -232,6 +268,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     connection.execute("PRAGMA journal_size_limit = 67108864")
+    # However SQLite was built: else taking a message out would write as many bytes of zeros to the log, and need the room for it.
+    connection.execute("PRAGMA secure_delete = FAST").fetchall()
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:

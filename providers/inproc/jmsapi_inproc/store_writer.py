@@ -3,9 +3,10 @@
 What belongs together is a ``Filing``. It is submitted under the broker's lock, in the order in which things happen; its effects
 in memory come when it is on disk, again under the lock; whoever waits for it is told outside of it.
 
-A full disk fails the filings for which there is no room, one by one, and nothing else; those that nobody waits for are owed,
-and written before anything that comes after them. What SQLite can never take - too big, no text - fails its own filing. Any other
-failure of the disk ends the broker: whether the last commit counts is known only when the file is opened again.
+A full disk fails the filings for which there is no room, one by one, and nothing else; new messages a little earlier, so that
+what is there can be taken out. What nobody waits for is owed, and written before anything that comes after it. What SQLite can
+never take - too big, no text - fails its own filing. Any other failure of the disk ends the broker: whether the last commit
+counts is known only when the file is opened again.
 
 Spec: 4.4.7-5, 4.7-3, 4.10-3.
 """
@@ -240,9 +241,12 @@ class Writer:
             self._synchronous = synchronous
         try:
             connection.execute("BEGIN IMMEDIATE")
+            before = self._file.pages()
             work = [one for filing in filings for one in filing.work]
             for verb, some in groupby(work, key=lambda one: one[0]):
                 _carry_out(connection, verb, [value for _, value in some])
+            if any(verb is Verb.INSERT for filing in filings if not filing.owed for verb, _ in filing.work):
+                self._file.check_room(before)
             connection.execute("COMMIT")
             if synchronous == "FULL":
                 self._file.watch.check()
