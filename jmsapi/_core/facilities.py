@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from jmsapi._core.consumer import ConsumerImpl
-from jmsapi._core.ledger import CLIENT, Entry
+from jmsapi._core.ledger import CLIENT, Entry, Inbox
 from jmsapi._core.loading import Load
 from jmsapi._core.session import SessionImpl
 from jmsapi._core.waiting import Deadline
@@ -42,6 +43,8 @@ class LendingSession(SessionImpl):
         """Messages that are taken and not lent yet. Guarded by the lock."""
         self.lent: set[Entry] = set()
         """Messages that another session has. Guarded by the lock."""
+        self.releases: list[Future[None]] = []
+        """Ends of consumers at the provider that are under way. Guarded by the lock."""
         super().__init__(connection, mode, number)
 
     @property
@@ -83,6 +86,15 @@ class LendingSession(SessionImpl):
             self.release(inbox)
         for consumer in list(self.consumers.values()):
             consumer.make_room()
+
+    def release(self, inbox: Inbox) -> Future[None] | None:
+        """End a closed consumer at the provider, whoever gives back the last of it; see SessionImpl."""
+        released = super().release(inbox)
+        if released is not None:
+            with self.lock:
+                self.releases.append(released)
+                self.changed.notify_all()
+        return released
 
     def unlend(self, entries: list[Entry]) -> None:
         """The server session could not be started: take them into the hand again."""
@@ -173,6 +185,15 @@ class ConnectionConsumerImpl(ConnectionConsumer):
             )
         if not orderly:
             _log.warning("close of a connection consumer: a server session still runs its messages")
+        with session.lock:
+            session.changed.wait_for(lambda: session.releases or session.lent or session.closing, deadline.remaining())
+            releases, session.releases = session.releases, []
+        for release in releases:
+            # Who makes the next one on the same subscription finds it free.
+            try:
+                session.link.wait(release, "close a connection consumer", deadline.remaining() or 0.1)
+            except JMSException as error:
+                _log.debug("close of a connection consumer: %s", error)
         self._close_session()
 
     def _close_session(self) -> None:
