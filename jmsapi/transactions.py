@@ -1,7 +1,8 @@
 """Transactions that several contexts take part in: the interface that a transaction manager has, and one for a single process.
 
 With JMS alone each context commits by itself when the transaction does, one after the other. A crash in between leaves
-the first ones committed and the others not: what has to be atomic over several resources needs XA, which no provider has yet.
+the first ones committed and the others not: what has to be atomic over several resources needs XA, which the broker in the
+process has (``jmsapi.xa``).
 
 Spec: 10.3-1, 10.3-3, 10.3-12.
 """
@@ -16,7 +17,7 @@ from typing import Protocol
 
 from jmsapi.errors import IllegalStateRuntimeException
 
-__all__ = ["LocalTransactions", "Participant", "Transaction", "Transactions"]
+__all__ = ["LocalTransactions", "Participant", "Participants", "Transaction", "Transactions"]
 
 _log = logging.getLogger("jmsapi")
 
@@ -55,48 +56,56 @@ class Transactions(Protocol):
         ...
 
 
-class _Local:
+class Participants:
+    """Those who take part in one transaction, which is ended once; a ``Transaction``.
+
+    Threads: that of the transaction.
+    """
+
     def __init__(self) -> None:
-        self._participants: list[Participant] = []
+        self._joined: list[Participant] = []
         self.rollback_only = False
 
     def join(self, participant: Participant) -> None:
         """See Transaction."""
-        self._participants.append(participant)
+        self._joined.append(participant)
 
     def set_rollback_only(self) -> None:
         """See Transaction."""
         self.rollback_only = True
 
-    def end(self, *, commit: bool) -> None:
-        """Commit all or roll all back, then close them.
+    def end(self, *, commit: bool) -> tuple[BaseException | None, BaseException | None]:
+        """Commit all or roll all back, then close them; nothing that one raises keeps the others from their end.
 
-        Raises:
-            BaseException: What the first participant raised that could not be committed; those after it are rolled back. What
-                is no Exception, such as KeyboardInterrupt, from whichever it comes.
+        Returns:
+            What the first raised that could not be committed: those after it are rolled back. And the first thing that is no
+            Exception, such as KeyboardInterrupt, of what was raised after that or by a rollback.
         """
-        failed: BaseException | None = None
-        for one in self._participants:
+        uncommitted: BaseException | None = None
+        struck: BaseException | None = None
+        for one in self._joined:
+            committing = commit and uncommitted is None
             try:
-                if commit and failed is None:
+                if committing:
                     one.commit()
                 else:
                     one.rollback()
             except BaseException as error:
-                if failed is None and (commit or not isinstance(error, Exception)):
-                    failed = error
+                if committing:
+                    uncommitted = error
                 else:
-                    _log.warning("a participant of a transaction could not be rolled back: %s", error)
-        for one in self._participants:
+                    struck = _noted(struck, error, "rolled back")
+        for one in self._joined:
             try:
                 one.close()
             except BaseException as error:
-                if failed is None and not isinstance(error, Exception):
-                    failed = error
-                else:
-                    _log.warning("a participant of a transaction could not be closed: %s", error)
-        if failed is not None:
-            raise failed
+                struck = _noted(struck, error, "closed")
+        return uncommitted, struck
+
+
+def _noted(struck: BaseException | None, error: BaseException, what: str) -> BaseException | None:
+    _log.warning("a participant of a transaction could not be %s: %r", what, error)
+    return error if struck is None and not isinstance(error, Exception) else struck
 
 
 class LocalTransactions:
@@ -107,7 +116,7 @@ class LocalTransactions:
     """
 
     def __init__(self) -> None:
-        self._running: ContextVar[_Local | None] = ContextVar("jmsapi-transaction", default=None)
+        self._running: ContextVar[Participants | None] = ContextVar("jmsapi-transaction", default=None)
 
     @property
     def current(self) -> Transaction | None:
@@ -128,14 +137,18 @@ class LocalTransactions:
             raise IllegalStateRuntimeException(
                 "a transaction has begun already, and there are none inside another", "transaction"
             )
-        running = _Local()
+        running = Participants()
         token = self._running.set(running)
         try:
             try:
                 yield running
-            except BaseException:
-                running.end(commit=False)
+            except BaseException as raised:
+                _, struck = running.end(commit=False)
+                if struck is not None:
+                    raise struck from raised
                 raise
-            running.end(commit=not running.rollback_only)
+            for error in running.end(commit=not running.rollback_only):
+                if error is not None:
+                    raise error
         finally:
             self._running.reset(token)

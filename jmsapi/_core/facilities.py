@@ -43,8 +43,8 @@ class LendingSession(SessionImpl):
         """Messages that are taken and not lent yet. Guarded by the lock."""
         self.lent: set[Entry] = set()
         """Messages that another session has. Guarded by the lock."""
-        self.releases: list[Future[None]] = []
-        """Ends of consumers at the provider that are under way. Guarded by the lock."""
+        self.released: Future[None] | None = None
+        """The end of its consumer at the provider, once it is under way. Guarded by the lock."""
         super().__init__(connection, mode, number)
 
     @property
@@ -92,7 +92,7 @@ class LendingSession(SessionImpl):
         released = super().release(inbox)
         if released is not None:
             with self.lock:
-                self.releases.append(released)
+                self.released = released
                 self.changed.notify_all()
         return released
 
@@ -186,14 +186,9 @@ class ConnectionConsumerImpl(ConnectionConsumer):
         if not orderly:
             _log.warning("close of a connection consumer: a server session still runs its messages")
         with session.lock:
-            session.changed.wait_for(lambda: session.releases or session.lent or session.closing, deadline.remaining())
-            releases, session.releases = session.releases, []
-        for release in releases:
-            # Who makes the next one on the same subscription finds it free.
-            try:
-                session.link.wait(release, "close a connection consumer", deadline.remaining() or 0.1)
-            except JMSException as error:
-                _log.debug("close of a connection consumer: %s", error)
+            session.changed.wait_for(lambda: session.released or session.lent or session.closing, deadline.remaining())
+        if session.released is not None:
+            session.await_release(session.released, deadline.remaining() or 0.1)
         self._close_session()
 
     def _close_session(self) -> None:

@@ -192,7 +192,7 @@ class SessionImpl(Creators):
         released = [self.release(inbox) for inbox in idle]
         for future in released:
             if future is not None:
-                self._await_release(future)
+                self.await_release(future)
         if self.link.options.max_unacknowledged is not None:
             for consumer in list(self.consumers.values()):
                 consumer.make_room()
@@ -214,10 +214,10 @@ class SessionImpl(Creators):
         consumer.detach()
         return consumer.let_go()
 
-    def _await_release(self, released: Future[None]) -> None:
-        # Whoever asks for the subscription next must find it free.
+    def await_release(self, released: Future[None], timeout: float | None = None) -> None:
+        """Wait until a consumer has ended: whoever asks for its subscription next must find it free."""
         try:
-            self.link.wait(released, "close a consumer")
+            self.link.wait(released, "close a consumer", timeout)
         except JMSException as error:
             _log.debug("%s: %s", self.name, error)
 
