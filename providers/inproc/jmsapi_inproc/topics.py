@@ -179,7 +179,9 @@ class Subscriptions:
         return new
 
     def undo(self, subscription: Subscription) -> None:
-        """End a durable subscription that could not be written."""
+        """End a durable subscription that could not be written, if no other consumer waits for it to be."""
+        if subscription.queue.consumers:
+            return
         if subscription.key is not None and self._by_key.get(subscription.key) is subscription:
             del self._by_key[subscription.key]
         subscription.end()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,9 @@ import pytest
 import jmsapi
 import jmsapi_inproc
 from jmsapi import JMSContext
+from jmsapi_inproc import broker as brokers
+from jmsapi_inproc.store import Store
+from jmsapi_inproc.store_writer import Filing
 
 
 class File:
@@ -39,6 +44,23 @@ class File:
             if source.exists():
                 shutil.copy(source, other.with_name(other.name + end))
         return File(other)
+
+    @property
+    def store(self) -> Store:
+        """The store of the broker that has it open."""
+        found = brokers._brokers[Path(os.path.realpath(self.path))].store
+        assert found is not None
+        return found
+
+    def limit(self, *, more_pages: int) -> None:
+        """Let it grow by so many pages at most. Its writer says so to itself: the connection is that thread's alone."""
+        with contextlib.closing(sqlite3.connect(self.path, timeout=20)) as asking:
+            pages = asking.execute("PRAGMA page_count").fetchone()[0]
+        filing = Filing()
+        filing.sql(f"PRAGMA max_page_count = {pages + more_pages}")
+        written = filing.awaited()
+        self.store.submit(filing)
+        written.result(20)
 
     def texts(self, queue: str) -> list[str | None]:
         """Take everything from a queue."""

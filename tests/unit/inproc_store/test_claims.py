@@ -14,7 +14,6 @@ import pytest
 import jmsapi
 from jmsapi import JMSContext, JMSRuntimeException
 from jmsapi.spi import ProviderError
-from jmsapi_inproc import broker as brokers
 from jmsapi_inproc import store, store_file
 
 OPEN = """
@@ -194,7 +193,7 @@ def test_a_name_that_cannot_be_one_of_a_file_is_refused_in_words(file, name):
 def test_a_file_that_cannot_be_read_later_keeps_its_log(file):
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "x")
-        opened = brokers._brokers[Path(os.path.realpath(file.path))].store
+        opened = file.store
         opened.file.reader.execute("ATTACH ':memory:' AS other")
         before = contents(file)
         with pytest.raises(ProviderError, match="reading failed"):

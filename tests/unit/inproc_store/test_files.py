@@ -7,13 +7,22 @@ import random
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import jmsapi
 import jmsapi_inproc
-from jmsapi import JMSContext, JMSException, JMSRuntimeException, ResourceAllocationRuntimeException
+from jmsapi import (
+    InvalidDestinationRuntimeException,
+    JMSContext,
+    JMSException,
+    JMSRuntimeException,
+    ResourceAllocationRuntimeException,
+)
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
 from jmsapi_inproc import broker as brokers
 from jmsapi_inproc import store, store_file, store_writer
@@ -140,10 +149,8 @@ def test_a_second_process_is_told_who_has_the_file_and_gets_it_when_that_dies(fi
 def test_a_full_disk_fails_sends_and_commits_and_the_broker_goes_on(file):
     with file.context() as context, file.context(JMSContext.SESSION_TRANSACTED) as transacted:
         queue, producer = context.create_queue("q"), context.create_producer()
-        writer = brokers._brokers[Path(os.path.realpath(file.path))].store.file.writer
         producer.send(queue, "before")
-        pages = writer.execute("PRAGMA page_count").fetchone()[0]
-        writer.execute(f"PRAGMA max_page_count = {pages + 5}")
+        file.limit(more_pages=5)
         with pytest.raises(ResourceAllocationRuntimeException, match="full"):
             producer.send(queue, "x" * 100_000)
         consumer = transacted.create_consumer(queue)
@@ -155,9 +162,51 @@ def test_a_full_disk_fails_sends_and_commits_and_the_broker_goes_on(file):
         transacted.rollback()
         consumer.close()
         producer.send(queue, "small")
-        writer.execute("PRAGMA max_page_count = 1000000")
+        file.limit(more_pages=1_000_000)
         producer.send(queue, "z" * 100_000)
     assert [text[:6] for text in file.texts("q")] == ["before", "small", "zzzzzz"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_subscription_for_which_there_was_no_room_ends_with_the_last_of_its_consumers(file, monkeypatch, take_all, both):
+    asked, refusals = Event(), 0
+    with file.context() as first, file.context() as second, file.context() as sender, ThreadPoolExecutor(1) as pool:
+        topic, writer, carry_out = sender.create_topic("t"), file.store.writer, store_writer._carry_out
+
+        def no_room(connection, verb, values):
+            nonlocal refusals
+            # Each consumer's is tried twice: with whatever else waits, and by itself.
+            if "INTO place" not in str(values) or refusals == (4 if both else 2):
+                carry_out(connection, verb, values)
+                return
+            refusals += 1
+            if refusals == 1:
+                # The second one asks while the first one's answer is still open.
+                asked.set()
+                with writer._changed:
+                    assert writer._changed.wait_for(lambda: writer._waiting, 20)
+            error = sqlite3.OperationalError("full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+        monkeypatch.setattr(store_writer, "_carry_out", no_room)
+        refused = pool.submit(first.create_shared_durable_consumer, topic, "s")
+        assert asked.wait(20)
+        with pytest.raises(ResourceAllocationRuntimeException, match="full") if both else nullcontext():
+            consumer = second.create_shared_durable_consumer(topic, "s")
+        with pytest.raises(ResourceAllocationRuntimeException, match="full"):
+            refused.result(20)
+        sender.create_producer().send(topic, "x")
+        if both:
+            with pytest.raises(InvalidDestinationRuntimeException):
+                sender.unsubscribe("s")
+        else:
+            assert consumer.receive_body(str, 20_000) == "x"
+            consumer.close()
+            sender.create_producer().send(topic, "y")
+    with file.context() as context:
+        found = take_all(context.create_shared_durable_consumer(context.create_topic("t"), "s"))
+    assert found == ([] if both else ["y"])
 
 
 def test_a_disk_that_fails_ends_the_connections_and_confirms_nothing(file, monkeypatch):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import sqlite3
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 import jmsapi
-import jmsapi_inproc.broker as brokers
 from jmsapi import DeliveryMode, JMSContext, Xid
 from jmsapi.xa import TMENDRSCAN, TMNOFLAGS, TMSTARTRSCAN, TMSUCCESS, XA_OK, XA_RBOTHER, XAException
 
@@ -331,7 +328,6 @@ def in_queue(file):
 
 def test_a_passing_message_goes_back_once_when_there_is_no_room_to_prepare(file):
     with file.context() as context:
-        writer = brokers._brokers[Path(os.path.realpath(file.path))].store.file.writer
         queue, producer = context.create_queue("q"), context.create_producer()
         producer.set_delivery_mode(DeliveryMode.NON_PERSISTENT).send(queue, "passing")
         with xa_context(file) as manager:
@@ -340,12 +336,12 @@ def test_a_passing_message_goes_back_once_when_there_is_no_room_to_prepare(file)
                 assert consumer.receive_body(str, 20_000) == "passing"
             manager.create_producer().send(queue, "y" * 1_000_000)
             manager.xa_resource.end(XID, TMSUCCESS)
-            writer.execute(f"PRAGMA max_page_count = {writer.execute('PRAGMA page_count').fetchone()[0] + 20}")
+            file.limit(more_pages=20)
             with pytest.raises(XAException) as raised:
                 manager.xa_resource.prepare(XID)
             assert raised.value.xa_code == XA_RBOTHER
             assert manager.xa_resource.recover(ALL) == []
-        writer.execute("PRAGMA max_page_count = 1000000")
+        file.limit(more_pages=1_000_000)
         producer.send(queue, "later")
         crashed = file.crashed()
         assert file.texts("q") == ["passing", "later"]

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from concurrent.futures import Future
-from pathlib import Path
 
 import pytest
 
 from jmsapi import InvalidSelectorRuntimeException, JMSContext, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
 from jmsapi.spi import ErrorKind, ProviderError
-from jmsapi_inproc import broker as brokers
 from jmsapi_inproc.store_writer import Filing
 
 NO_TEXT = "half of a pair: \ud800"
-
-
-def store_of(file):
-    return brokers._brokers[Path(os.path.realpath(file.path))].store
 
 
 @pytest.fixture
 def narrow(file):
     """A context whose file takes nothing above 100,000 bytes, as every file takes nothing above 1,000,000,000."""
     with file.context() as context:
-        before = store_of(file).file.writer.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
+        # Before anything is written: the connection is its thread's alone from then on.
+        before = file.store.file.writer.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 100_000)
         assert before > 100_000
         yield context
 
@@ -73,7 +67,7 @@ def unfit(kind):
 def test_values_that_sqlite_cannot_take_fail_their_own_filing_among_others(file, kind):
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "before")
-        store = store_of(file)
+        store = file.store
         bad, good = unfit(kind), Filing()
         good.sql("INSERT INTO place (id, topic, name) VALUES (1001, 1, 'good')")
         failed, written = bad.awaited(), good.awaited()
@@ -96,7 +90,7 @@ class _Stubborn(Future):
 
 def test_who_cannot_be_told_keeps_nobody_else_waiting(file, caplog):
     with file.context() as context:
-        store = store_of(file)
+        store = file.store
         first, second, third = Filing(), Filing(), Filing()
         first.future = _Stubborn()
         for filing in (first, second, third):
@@ -114,7 +108,7 @@ def test_who_cannot_be_told_keeps_nobody_else_waiting(file, caplog):
 
 def test_a_failure_that_nobody_thought_of_ends_the_connections_and_keeps_nobody_waiting(file, monkeypatch):
     with file.context() as context:
-        store = store_of(file)
+        store = file.store
         monkeypatch.setattr(store.writer, "_goes_on", lambda _: 1 / 0)
         bad = unfit("text")
         failed = bad.awaited()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from jmsapi import JMSContext, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
-from jmsapi_inproc import broker as brokers
 from jmsapi_inproc import store_file
 
 DISK = 24_000_000
@@ -121,7 +119,7 @@ def test_nothing_that_is_half_read_keeps_the_log_from_being_used_again(file):
         for _ in range(30):
             producer.send(queue, TEXT * 10)
         context.commit()
-        store = brokers._brokers[Path(os.path.realpath(file.path))].store
+        store = file.store
         with other.create_browser(queue) as browser:
             half_read = iter(browser)
             next(half_read)
