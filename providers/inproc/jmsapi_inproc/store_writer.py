@@ -123,7 +123,6 @@ class Writer:
     Args:
         file: The file.
         owner: The broker.
-        sweep: Gives what has expired a way out of the file, from time to time.
     """
 
     def __init__(self, file: StoreFile, owner: WriterOwner) -> None:
