@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from jmsapi import Message, Queue
 from jmsapi.listener import DeploymentException, JMSListener, activation_properties, deploy
 from jmsapi_conformance.backend import Backend
 
-__all__ = ["QUEUE", "TOPIC", "Decorator", "bound_queue", "decorated", "properties", "refused"]
+__all__ = ["QUEUE", "TOPIC", "Decorator", "bound", "decorated", "properties", "refused"]
 
 QUEUE, TOPIC = JMSListener.Type.QUEUE, JMSListener.Type.TOPIC
 Decorator = Callable[[Any], Any]
@@ -40,9 +39,9 @@ def refused(*targets: object) -> str:
     return str(caught.value)
 
 
-@contextmanager
-def bound_queue(queue: Queue, backend: Backend) -> Generator[str]:
-    """Bind a queue for a ``with`` block, and give the name."""
+@pytest.fixture
+def bound(queue: Queue, backend: Backend) -> Iterator[str]:
+    """Give the name that a queue is bound to."""
     name = f"java:global/{backend.unique('bound')}"
     jmsapi.register_object(name, queue)
     try:

@@ -13,7 +13,7 @@ from jmsapi.xa import XAException
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import text_of
 
-__all__ = ["code_of", "new_xid", "send", "waiting", "xa_connection", "xa_factory", "xa_session"]
+__all__ = ["code_of", "new_xid", "waiting", "xa_connection", "xa_factory", "xa_session"]
 
 _numbers = itertools.count(1)
 
@@ -46,10 +46,6 @@ def xa_connection(xa_factory: XAConnectionFactory) -> Iterator[XAConnection]:
 def xa_session(xa_connection: XAConnection) -> XASession:
     """Give a session of it."""
     return xa_connection.create_xa_session()
-
-
-def send(session: Session, queue: Queue, text: str) -> None:
-    session.create_producer(queue).send(session.create_text_message(text))
 
 
 def waiting(session: Session, queue: Queue) -> list[str | None]:

@@ -59,7 +59,8 @@ def test_persistent_messages_come_once_and_others_at_most_once(
 @requirement("4.10-3")
 def test_transfers_in_transactions_lose_and_double_nothing_over_kills(connect: Connect, names: Names, restart: Restart) -> None:
     source, target = names.queue(), names.queue()
-    connect().create_session(Session.SESSION_TRANSACTED)
+    # What is not there is refused here, before anything is sent or restarted.
+    connect().create_session(Session.SESSION_TRANSACTED).close()
     session = connect().create_session()
     send_texts(session, session.create_queue(source), *(str(number) for number in range(COUNT)), END)
     for kill_at in (COUNT // 4, COUNT // 2, None):

@@ -23,12 +23,9 @@ from jmsapi import (
     XATopicConnectionFactory,
     XATopicSession,
 )
-from jmsapi.xa import (
-    TMNOFLAGS,
-    TMSUCCESS,
-)
+from jmsapi.xa import TMNOFLAGS, TMSUCCESS
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import receive, text_of
+from jmsapi_conformance.kit import receive, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._branches import new_xid, xa_connection, xa_factory, xa_session
 
@@ -44,7 +41,7 @@ def test_an_xa_session_shares_subscriptions_like_any_other(xa_session: XASession
         session.create_shared_consumer(topic, names.subscription()),
         session.create_shared_durable_consumer(topic, subscription) as one,
     ):
-        other_session.create_producer(topic).send(other_session.create_text_message("x"))
+        send_texts(other_session, topic, "x")
         resource.start(xid, TMNOFLAGS)
         assert text_of(receive(one)) == "x"
         resource.end(xid, TMSUCCESS)
@@ -104,7 +101,7 @@ def test_a_queue_and_a_topic_take_part_in_one_branch(xa_session: XASession, conn
     with other.create_consumer(queue) as from_queue, other.create_consumer(topic) as from_topic:
         resource.start(xid, TMNOFLAGS)
         for destination in (queue, topic):
-            session.create_producer(destination).send(session.create_text_message("x"))
+            send_texts(session, destination, "x")
         resource.end(xid, TMSUCCESS)
         assert from_queue.receive_no_wait() is None
         assert from_topic.receive_no_wait() is None

@@ -21,6 +21,7 @@ from jmsapi import (
 )
 from jmsapi.asf import SampleServerSessionPool
 from jmsapi.listener import container_mode
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import Completions, Recorder, finish, in_thread, receive_text
 from jmsapi_conformance.marks import needs, requirement
@@ -148,7 +149,7 @@ def test_a_context_is_not_set_up_or_stopped(contained_context: JMSContext, names
 
 
 @requirement("10.2-8")
-def test_the_client_id_comes_from_the_factory(connect: Connect, backend: Any, names: Names) -> None:
+def test_the_client_id_comes_from_the_factory(backend: Backend, names: Names) -> None:
     client_id = names.client_id()
     with container_mode(), backend.factory(client_id=client_id).create_connection() as connection:
         assert connection.client_id == client_id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,19 +33,14 @@ from jmsapi.listener import (
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound_queue, decorated, properties, refused
+from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound, decorated, properties, refused
 from jmsapi_conformance.suite._deployed import Script
+
+__all__ = ["bound"]
 
 pytestmark = needs("in_process")
 
 CONFIG = {"destinationLookup": "q", "destinationType": "javax.jms.Queue"}
-
-
-@pytest.fixture
-def bound(queue: Queue, backend: Backend) -> Iterator[str]:
-    """Give the name that a queue is bound to."""
-    with bound_queue(queue, backend) as name:
-        yield name
 
 
 _EACH: list[Decorator] = [

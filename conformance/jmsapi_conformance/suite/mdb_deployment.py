@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,19 +23,13 @@ from jmsapi.listener import (
     definitions,
     deploy,
 )
-from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import eventually, expect_nothing, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound_queue, decorated, refused
+from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound, decorated, refused
+
+__all__ = ["bound"]
 
 pytestmark = needs("in_process")
-
-
-@pytest.fixture
-def bound(queue: Queue, backend: Backend) -> Iterator[str]:
-    """Give the name that a queue is bound to."""
-    with bound_queue(queue, backend) as name:
-        yield name
 
 
 @requirement("MDB-34")
