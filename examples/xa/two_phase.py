@@ -145,13 +145,12 @@ class Coordinator:
         for resource, xid in branches:
             resource.start(xid, TMNOFLAGS)
         try:
-            work()
-        finally:
-            for resource, xid in branches:
-                resource.end(xid, TMSUCCESS)
-        voted: list[tuple[XAResource, Xid]] = []
-        try:
-            voted += [(resource, xid) for resource, xid in branches if resource.prepare(xid) == XA_OK]
+            try:
+                work()
+            finally:
+                for resource, xid in branches:
+                    resource.end(xid, TMSUCCESS)
+            voted = [(resource, xid) for resource, xid in branches if resource.prepare(xid) == XA_OK]
         except BaseException:
             for resource, xid in branches:
                 try:
