@@ -32,6 +32,8 @@ from jmsapi_board.board import Board, Consumer, board_of
 __all__ = ["BoardConnection"]
 
 _numbers = itertools.count(1)
+_CLOSE_S: Final = 10.0
+"""The longest wait for the thread to pass on what is in the outbox."""
 CAPABILITIES: Final = Capabilities(
     "board",
     "board",
@@ -111,7 +113,7 @@ class BoardConnection:
         self._outbox.put(lambda: closing.set_result(None))
         self._outbox.put(None)
         if threading.current_thread() is not self._thread:
-            self._thread.join()
+            self._thread.join(_CLOSE_S)
         return closing
 
     def _here(self) -> Board:
