@@ -22,8 +22,6 @@ from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["certify", "main"]
 
-_BROKERS: dict[str, BrokerKind] = {"java+qpid": "artemis", "java+core": "artemis", "java+openwire": "classic"}
-
 
 def certify(backend: JavaBackend, keyword: str | None = None, title: str = "") -> tuple[Column, list[str]]:
     """Run the suite, or a part of it, through one client.
@@ -53,16 +51,17 @@ def _show(result: TestResult | None, _count: int) -> None:
 def _backends(urls: Sequence[str], only: Sequence[str]) -> Generator[list[tuple[JavaBackend, str]]]:
     """Give each client on its broker, with a title; without URLs on brokers that end with the block."""
     with ExitStack() as stack:
-        found = [(JavaBackend(url, _BROKERS[url.partition("://")[0]]), "") for url in urls]
+        found = [(JavaBackend(url), "") for url in urls]
         brokers: dict[BrokerKind, Broker] = {}
         for scheme in only if not urls else ():
-            kind = _BROKERS[scheme]
+            client = CLIENTS[scheme]
+            kind = client.broker
             if kind not in brokers:
                 brokers[kind] = stack.enter_context(launch(kind))
-            client, broker = CLIENTS[scheme], brokers[kind]
+            broker = brokers[kind]
             url = f"{scheme}://{broker.url(client.wire).partition('://')[2]}"
             title = f"{client.name} {client.version} (Java) on {INFO[kind].title} {broker.version or ''}".strip()
-            found.append((JavaBackend(url, kind, broker.version or ""), title))
+            found.append((JavaBackend(url, broker.version or ""), title))
         yield found
 
 

@@ -18,11 +18,11 @@ from jmsapi import ConnectionFactory
 from jmsapi.spi import Capabilities, Support
 from jmsapi.spi.capabilities import none
 from jmsapi_conformance.backend import Backend
-from jmsapi_conformance.brokers import Wire
+from jmsapi_conformance.brokers import BrokerKind, Wire
 
 __all__ = ["CLIENTS", "Client", "JavaBackend"]
 
-_OF_BROKERS: Final[dict[str, dict[str, Support]]] = {
+_OF_BROKERS: Final[dict[BrokerKind, dict[str, Support]]] = {
     "classic": {"priority_order": none("needs prioritizedMessages in the broker's destination policy")},
 }
 """What holds for every client of a broker."""
@@ -34,6 +34,8 @@ class Client:
 
     name: str
     version: str
+    broker: BrokerKind
+    """What it is run against."""
     wire: Wire
     """The launcher's word for it."""
     make: Callable[[str, str, str, str], Any]
@@ -61,11 +63,12 @@ def _openwire(at: str, user: str, password: str, query: str) -> Any:
 
 _NO_SHARING: Final = none("ActiveMQ's client has no shared subscriptions: UnsupportedOperationException")
 CLIENTS: Final[dict[str, Client]] = {
-    "java+qpid": Client("qpid-jms", "2.8.0", "amqp", _qpid, "jms.prefetchPolicy.all", "amqp.idleTimeout"),
-    "java+core": Client("artemis-jakarta-client", "2.56.0", "openwire", _core, "consumerWindowSize", "callTimeout"),
+    "java+qpid": Client("qpid-jms", "2.8.0", "artemis", "amqp", _qpid, "jms.prefetchPolicy.all", "amqp.idleTimeout"),
+    "java+core": Client("artemis-jakarta-client", "2.56.0", "artemis", "openwire", _core, "consumerWindowSize", "callTimeout"),
     "java+openwire": Client(
         "activemq-client",
         "6.3.1",
+        "classic",
         "openwire",
         _openwire,
         "jms.prefetchPolicy.all",
@@ -85,24 +88,23 @@ class JavaBackend(Backend):
 
     Args:
         url: Such as ``java+core://user:password@host:port``.
-        broker: The broker's product.
-        version: Its version.
+        version: The broker's version.
     """
 
-    def __init__(self, url: str, broker: str = "", version: str = "") -> None:
+    def __init__(self, url: str, version: str = "") -> None:
         super().__init__(url)
         self._parts: SplitResult = urlsplit(url)
         self.client = CLIENTS[self._parts.scheme]
         # Programs of a second process, and foreign clients on the wire, are made for providers of ours.
         self.environment = frozenset[str]()
-        self._broker, self._version = broker, version
+        self._version = version
         jvm.start()
 
     @cached_property
     def capabilities(self) -> Capabilities:
         """Everything, but for what the client is known not to have."""
-        bare = Capabilities(f"{self.client.name} {self.client.version}", self._broker, self._version)
-        return bare.with_(**_OF_BROKERS.get(self._broker, {}), **self.client.lacks)
+        bare = Capabilities(f"{self.client.name} {self.client.version}", self.client.broker, self._version)
+        return bare.with_(**_OF_BROKERS.get(self.client.broker, {}), **self.client.lacks)
 
     def factory(self, **options: object) -> ConnectionFactory:
         """Return a new factory; of the options those that every client has."""

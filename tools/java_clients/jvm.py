@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+from jmsapi_conformance.brokers._process import cache as brokers_cache
 
 __all__ = ["absent_tools", "jars", "java_class", "jpype", "start"]
 
@@ -29,7 +30,7 @@ def absent_tools() -> list[str]:
 def jars() -> Path:
     """Fetch the jars by Maven, unless that was done for this very list; return their folder."""
     digest = hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]
-    cache_folder = Path(os.environ.get("BROKER_CACHE") or Path.home() / ".cache" / "jmsapi-brokers")
+    cache_folder = brokers_cache()
     home = cache_folder / f"java-clients-{digest}"
     if home.is_dir():
         return home

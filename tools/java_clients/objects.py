@@ -11,14 +11,13 @@ from typing import Any, Final, cast
 from java_clients.calling import chosen
 from java_clients.jvm import java_class, jpype
 from java_clients.proxies import proxy_of, python_behind
-from java_clients.surface import INTERFACES, Member, Overload, members_of
+from java_clients.surface import INTERFACES, MESSAGES, Member, Overload, members_of
 from java_clients.throwing import guarded
 from java_clients.values import boxed, to_java_value, to_python_value
 from jmsapi import api
 
 __all__ = ["Held", "wrap"]
 
-_MESSAGES: Final = ("BytesMessage", "MapMessage", "ObjectMessage", "StreamMessage", "TextMessage", "Message")
 _DESTINATIONS: Final = ("TemporaryQueue", "TemporaryTopic", "Queue", "Topic")
 _known: weakref.WeakValueDictionary[tuple[int, type], Held] = weakref.WeakValueDictionary()
 
@@ -74,7 +73,7 @@ def wrap(found: Any, declared: str) -> Any:
         return behind
     names: tuple[str, ...] = (declared,)
     if declared == "Message":
-        names = _first(found, _MESSAGES)
+        names = _first(found, MESSAGES)
     elif declared in ("Destination", "Queue", "Topic"):
         names = _first(found, _DESTINATIONS)
     elif declared == "ConnectionFactory":

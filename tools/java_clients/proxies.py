@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from java_clients.jvm import java_class, jpype
-from java_clients.surface import Member, Overload, members_of
+from java_clients.surface import MESSAGES, Member, Overload, members_of
 from java_clients.throwing import NotInJava, thrown_for, translated
 from jmsapi import JMSError, NullPointerException
 
 __all__ = ["proxy_of", "python_behind"]
 
 Wrap = Callable[[Any, str], Any]
-_MESSAGES: Final = ("BytesMessage", "MapMessage", "ObjectMessage", "StreamMessage", "TextMessage", "Message")
 
 
 class _Behind:
@@ -76,7 +75,7 @@ def proxy_of(thing: Any, declared: str, wrap: Wrap, unwrap: Wrap) -> Any:
 
     interface = declared
     if declared == "Message":
-        interface = next(name for name in _MESSAGES if isinstance(thing, getattr(api, name)))
+        interface = next(name for name in MESSAGES if isinstance(thing, getattr(api, name)))
     if declared in ("Destination", "Queue", "Topic"):
         raise NotInJava(f"{thing!r} is no destination of this client")
     return jpype.JProxy(java_class(interface), inst=_Behind(thing, interface, wrap, unwrap), convert=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml  # type: ignore[import-untyped]
 
-__all__ = ["INTERFACES", "Member", "Overload", "members_of"]
+__all__ = ["INTERFACES", "MESSAGES", "Member", "Overload", "members_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ def _load() -> dict[str, Any]:
 
 _TYPES: Final = _load()
 INTERFACES: Final = frozenset(name for name, one in _TYPES.items() if one["kind"] == "interface")
+MESSAGES: Final = ("BytesMessage", "MapMessage", "ObjectMessage", "StreamMessage", "TextMessage", "Message")
+"""The kinds of messages, the one that all are last."""
 
 
 def _snake(name: str) -> str:

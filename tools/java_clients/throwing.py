@@ -88,4 +88,5 @@ def guarded(call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
     except jpype.JException as thrown:
-        raise translated(thrown) from translated(thrown).__cause__
+        error = translated(thrown)
+        raise error from error.__cause__
