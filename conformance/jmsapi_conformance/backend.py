@@ -72,8 +72,6 @@ def installed(scheme: str) -> ProviderEntry:
 
 def _in_process(scheme: str) -> bool:
     """Return whether a provider says that other processes cannot reach what it reaches: ``in_process`` of its entry point."""
-    if scheme == "inproc":
-        return True
     with contextlib.suppress(LookupError):
         return bool(getattr(installed(scheme), "in_process", False))
     return False

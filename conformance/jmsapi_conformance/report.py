@@ -96,10 +96,7 @@ def print_without_test(missing: Iterable[Requirement], chosen: Iterable[Requirem
     for level in ("must", "should", "may", "optional", "superseded"):
         if not any(one.level == level for one in among):
             continue
-        cells: list[str] = []
-        for which in ((scope,) for scope in scopes):
-            cells.append(_of(found, among, level, which))
-        table.add_row(level, *cells, _of(found, among, level, scopes))
+        table.add_row(level, *(_of(found, among, level, (scope,)) for scope in scopes), _of(found, among, level, scopes))
     console.print(table)
 
 

@@ -29,6 +29,7 @@ class _Entry:
     schemes = ("inproc",)
     extra = None
     xa = True
+    in_process = True
 
     def options(self) -> type[ProviderOptions]:
         """Return the pydantic model of the options."""
