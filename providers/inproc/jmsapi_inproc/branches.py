@@ -23,7 +23,7 @@ from jmsapi_inproc.handles import Session
 from jmsapi_inproc.messages import Message
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store_branches import PreparedWork, keep, remove, restored, written
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 from jmsapi_inproc.transactions import Transaction
 
 if TYPE_CHECKING:

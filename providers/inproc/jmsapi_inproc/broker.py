@@ -9,7 +9,6 @@ come in the middle of a call of the same thread, and must not wait for it.
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -65,6 +64,9 @@ class Broker:
             self._open_store(name)
 
     def _open_store(self, path: Path) -> None:
+        # Only here: a broker in memory needs no SQLite, and does not wait for it to be loaded.
+        import sqlite3
+
         from jmsapi_inproc.store import Store
         from jmsapi_inproc.store_file import StoreFile, refusal
 

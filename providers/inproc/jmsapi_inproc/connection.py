@@ -33,7 +33,7 @@ from jmsapi_inproc.broker import Broker, connect, real_path, retire
 from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
 from jmsapi_inproc.messages import Selector, compiled
 from jmsapi_inproc.settling import accept, accept_stored, enlist, give_up
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 from jmsapi_inproc.topics import Subscription, Topic
 from jmsapi_inproc.transactions import Transaction
 

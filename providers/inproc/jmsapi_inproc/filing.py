@@ -10,21 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jmsapi.spi import PERSISTENT, Envelope
-from jmsapi_inproc.messages import Message, group_of
+from jmsapi_inproc.messages import Message, StoredMessage, group_of
 from jmsapi_inproc.queues import Queue
-from jmsapi_inproc.store import Shelf, StoredMessage, arrive
-from jmsapi_inproc.store_waiting import StoredWaiting
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
+    from jmsapi_inproc.store import Shelf
     from jmsapi_inproc.topics import Sender
 
-__all__ = ["forget", "plan", "recount", "stored_queue"]
+__all__ = ["arrive", "forget", "plan", "recount", "stored_queue"]
 
 
 def stored_queue(broker: Broker, name: str, shelf: Shelf) -> Queue:
     """Return a queue that is kept in the store."""
+    from jmsapi_inproc.store_waiting import StoredWaiting
+
     waiting = StoredWaiting(shelf)
     queue = Queue(broker, name, None, shelf, waiting)
     if shelf.known:
@@ -61,6 +62,15 @@ def plan(queue: Queue, envelope: Envelope, sender: Sender, filing: Filing) -> No
         filing.then(lambda: _delay(queue, shelf, message, due))
     else:
         filing.then(lambda: arrive(queue, message))
+
+
+def arrive(queue: Queue, message: Message) -> None:
+    """Put a message that is written into its queue."""
+    if not queue.gone:
+        queue.waiting.lent(message)
+        if message.order < queue.latest:
+            queue.look_again(message)
+        queue.put(message)
 
 
 def forget(queue: Queue, message: Message, filing: Filing) -> None:

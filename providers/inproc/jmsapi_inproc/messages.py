@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from jmsapi.spi import Address, Envelope, ErrorKind, HeaderView, PlainEnvelope, ProviderError, Tag
 from jmsapi.values import Value
 
-__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "compiled", "dead_letter"]
+__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "StoredMessage", "compiled", "dead_letter"]
 
 CONSUMER_SHIFT: Final = 40
 """A tag's number is its consumer's number shifted by this, plus a running number."""
@@ -79,6 +79,18 @@ def compiled(text: str) -> Selector:
 def group_of(envelope: Envelope) -> Value:
     """Return the message group, or None."""
     return envelope.properties.get(GROUP) or None
+
+
+class StoredMessage(Message):
+    """A message that has a row in the file."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, envelope: Envelope, key: int, order: int, count: int = 0) -> None:
+        super().__init__(envelope, group_of(envelope) if envelope.properties else None)
+        self.key = key
+        self.order = order
+        self.count = count
 
 
 def dead_letter(envelope: Envelope) -> Envelope:

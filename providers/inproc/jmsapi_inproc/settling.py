@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from jmsapi.spi import Address, DestinationKind, Outcome, Tag
 from jmsapi_inproc.filing import forget, recount
-from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, dead_letter
+from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, StoredMessage, dead_letter
 from jmsapi_inproc.queues import Queue
-from jmsapi_inproc.store import StoredMessage
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 from jmsapi_inproc.transactions import Accepted, Transaction
 
 if TYPE_CHECKING:

@@ -10,20 +10,22 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, cast
 
-from jmsapi.spi import DONE, Envelope, ErrorKind, ProviderError
-from jmsapi_inproc.messages import DELAYED, Message, group_of
+from jmsapi.spi import DONE, ErrorKind, ProviderError
+from jmsapi_inproc.filing import arrive
+from jmsapi_inproc.messages import DELAYED, Message, StoredMessage
 from jmsapi_inproc.queues import Queue
 from jmsapi_inproc.store_file import StoreFile, refusal
+from jmsapi_inproc.store_filing import Filing
 from jmsapi_inproc.store_opening import CLOSED_IN_ORDER, EXPIRED, put_right
 from jmsapi_inproc.store_rows import COLUMNS, HEAVY, Place, Row, envelope_of, place_of_row, row_of, weight
 from jmsapi_inproc.store_schedule import Schedule
-from jmsapi_inproc.store_writer import Filing, Writer
+from jmsapi_inproc.store_writer import Writer
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.topics import SubscriptionKey, Topic
 
-__all__ = ["PAGE", "Shelf", "Store", "StoredMessage", "arrive"]
+__all__ = ["PAGE", "Shelf", "Store"]
 
 PAGE: Final = 256
 """The most messages that are read at one time."""
@@ -35,18 +37,6 @@ _LAST_ORDER: Final = (1 << ORDER_BITS) - 1
 _SWEEP_MS: Final = 10_000
 _ALL: Final = ", ".join(COLUMNS)
 _SELECT: Final = f"SELECT {_ALL} FROM message WHERE key > ? AND key <= ? ORDER BY key LIMIT ?"
-
-
-class StoredMessage(Message):
-    """A message that has a row in the file."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, envelope: Envelope, key: int, order: int, count: int = 0) -> None:
-        super().__init__(envelope, group_of(envelope) if envelope.properties else None)
-        self.key = key
-        self.order = order
-        self.count = count
 
 
 class Shelf:
@@ -181,15 +171,6 @@ class Shelf:
     def _grouped(self) -> None:
         self._grouped_known = True
         self._grouped_in = None
-
-
-def arrive(queue: Queue, message: Message) -> None:
-    """Put a message that is written into its queue."""
-    if not queue.gone:
-        queue.waiting.lent(message)
-        if message.order < queue.latest:
-            queue.look_again(message)
-        queue.put(message)
 
 
 class Store:

@@ -15,18 +15,16 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from jmsapi.spi import BranchId, Envelope
-from jmsapi_inproc.messages import Message
-from jmsapi_inproc.store import StoredMessage
+from jmsapi_inproc.messages import Message, StoredMessage
 from jmsapi_inproc.store_opening import LISTED
 from jmsapi_inproc.store_rows import row_of
-from jmsapi_inproc.store_waiting import StoredWaiting
 
 if TYPE_CHECKING:
     from jmsapi_inproc.branches import Sent
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.queues import Queue
     from jmsapi_inproc.store import Store
-    from jmsapi_inproc.store_writer import Filing
+    from jmsapi_inproc.store_filing import Filing
     from jmsapi_inproc.topics import Sender
 
 __all__ = ["PreparedWork", "Stranger", "keep", "remove", "restored", "written"]
@@ -105,7 +103,7 @@ def restored(
                     sent.append((message.envelope, Stranger(client_id)))
                     continue
                 queue = broker.queue_of(store.place_of(key))
-                if queue is not None and isinstance(queue.waiting, StoredWaiting):
+                if queue is not None:
                     queue.waiting.withhold(message.envelope.priority, message.order)
                     accepted.append((queue, message))
         yield BranchId(*cast("tuple[int, bytes, bytes]", name)), work, sent, accepted

@@ -6,8 +6,10 @@ and the row as long as its line. Else the number of the row would be given again
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import sqlite3
 
 __all__ = ["CLOSED_IN_ORDER", "EXPIRED", "LISTED", "put_right"]
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from jmsapi_inproc.messages import StoredMessage
+
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.store import Store
@@ -59,8 +61,6 @@ class Schedule:
 
     def trim(self) -> None:
         """Leave the latest ones to the file, if there are too many in memory."""
-        from jmsapi_inproc.store import StoredMessage
-
         if self._held <= 2 * MOST:
             return
         there = [

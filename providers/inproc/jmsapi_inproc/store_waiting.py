@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from jmsapi_inproc.messages import GONE, WAITING, Message
-from jmsapi_inproc.store import PAGE, Shelf, StoredMessage
+from jmsapi_inproc.messages import GONE, WAITING, Message, StoredMessage
+from jmsapi_inproc.store import PAGE, Shelf
 from jmsapi_inproc.store_rows import HEAVY, weight
 from jmsapi_inproc.waiting import LEVELS, Waiting, place
 

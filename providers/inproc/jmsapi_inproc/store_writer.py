@@ -17,20 +17,19 @@ import contextlib
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from enum import IntEnum
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from jmsapi.spi import ErrorKind, Events, ProviderError, SendResult
 from jmsapi_inproc.store_file import StoreFile, is_full, is_unfit, refusal
-from jmsapi_inproc.store_rows import COLUMNS, Row, SqlValue
+from jmsapi_inproc.store_filing import Filing, Verb
+from jmsapi_inproc.store_rows import COLUMNS, Row
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["Filing", "Writer", "WriterOwner"]
+__all__ = ["Writer", "WriterOwner"]
 
 _log = logging.getLogger("jmsapi.inproc")
 _NAP_S: Final = 60.0
@@ -42,68 +41,6 @@ _INSERT: Final = {
     for n in _ROWS
 }
 _DELETE: Final = {n: f"DELETE FROM message WHERE key IN ({', '.join('?' * n)})" for n in _ROWS}
-
-
-class Verb(IntEnum):
-    """What is done to the file."""
-
-    INSERT = 0
-    DELETE = 1
-    SQL = 2
-
-
-class Filing:
-    """What is written together or not at all.
-
-    Args:
-        events: Who is told, if it is a send.
-        token: Of the send.
-        owed: Nobody waits for it: when there is no room it is written later.
-    """
-
-    __slots__ = ("_effects", "_failed", "ended", "events", "future", "owed", "token", "work")
-
-    def __init__(self, events: Events | None = None, token: object = None, *, owed: bool = False) -> None:
-        self.work: list[tuple[Verb, object]] = []
-        self.events = events
-        self.token = token
-        self.owed = owed
-        self.ended = False
-        """Whether it has taken effect, or failed."""
-        self.future: Future[None] | None = None
-        self._effects: list[Callable[[], None]] = []
-        self._failed: list[Callable[[], None]] = []
-
-    def insert(self, row: Row) -> None:
-        """Add a message."""
-        self.work.append((Verb.INSERT, row))
-
-    def delete(self, key: int) -> None:
-        """Take a message out."""
-        self.work.append((Verb.DELETE, key))
-
-    def sql(self, statement: str, *values: SqlValue) -> None:
-        """Run a statement."""
-        self.work.append((Verb.SQL, (statement, values)))
-
-    def then(self, effect: Callable[[], None]) -> None:
-        """Call something when it is written, under the broker's lock."""
-        self._effects.append(effect)
-
-    def otherwise(self, undo: Callable[[], None]) -> None:
-        """Call something when it cannot be written, under the broker's lock."""
-        self._failed.append(undo)
-
-    def awaited(self) -> Future[None]:
-        """Return what is done when it is written."""
-        if self.future is None:
-            self.future = Future()
-        return self.future
-
-    def take_effect(self, *, written: bool = True) -> None:
-        """Do what follows, under the broker's lock."""
-        for call in self._effects if written else self._failed:
-            call()
 
 
 class WriterOwner(Protocol):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker
     from jmsapi_inproc.connection import InprocProvider
     from jmsapi_inproc.store import Shelf
-    from jmsapi_inproc.store_writer import Filing
+    from jmsapi_inproc.store_filing import Filing
 
 __all__ = ["Sender", "Subscription", "SubscriptionKey", "Subscriptions", "Topic"]
 

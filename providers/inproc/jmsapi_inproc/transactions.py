@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jmsapi.spi import DONE, Envelope, ErrorKind, Handle, ProviderError
 from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.messages import InprocTag, Message
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 
 if TYPE_CHECKING:
     from jmsapi_inproc.broker import Broker

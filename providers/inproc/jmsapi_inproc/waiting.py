@@ -47,6 +47,9 @@ class Waiting:
     def forget(self, message: Message) -> None:
         """Take note that a message is gone for ever; here that means nothing."""
 
+    def withhold(self, level: int, order: int) -> None:
+        """Take note that a prepared transaction has a message; here that means nothing."""
+
     def kept(self) -> Iterator[Message]:
         """Give what is in memory; for this class that is all."""
         return iter(self)

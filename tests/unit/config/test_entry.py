@@ -150,11 +150,11 @@ def test_importing_the_package_is_silent_and_loads_no_heavy_library() -> None:
     assert python(f"import jmsapi, sys; print([name for name in '{heavy}'.split() if name in sys.modules])") == "[]"
 
 
-def test_using_the_package_in_process_loads_no_wire_library() -> None:
+def test_using_the_package_in_process_and_in_memory_loads_no_wire_library_and_no_store() -> None:
     code = (
         "import jmsapi, sys\n"
         "jmsapi.connection_factory('inproc://x').create_context().close()\n"
-        "print([name for name in 'stomp proton cproton pyspark pytest rich typer'.split() if name in sys.modules])"
+        "print([name for name in 'stomp proton cproton sqlite3 pyspark pytest rich typer'.split() if name in sys.modules])"
     )
     assert python(code) == "[]"
 

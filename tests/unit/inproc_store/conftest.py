@@ -17,7 +17,7 @@ import jmsapi_inproc
 from jmsapi import JMSContext
 from jmsapi_inproc import broker as brokers
 from jmsapi_inproc.store import Store
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 
 
 class File:

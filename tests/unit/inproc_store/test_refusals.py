@@ -10,7 +10,7 @@ import pytest
 from jmsapi import InvalidSelectorRuntimeException, JMSContext, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
 from jmsapi.spi import ErrorKind, ProviderError
-from jmsapi_inproc.store_writer import Filing
+from jmsapi_inproc.store_filing import Filing
 
 NO_TEXT = "half of a pair: \ud800"
 
