@@ -20,9 +20,13 @@ def test_ten_kills_and_a_full_disk_lose_and_double_nothing() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     rows = {row: line.removeprefix(row).split() for row in ROWS for line in done.stdout.splitlines() if line.startswith(row)}
     assert set(rows) == set(ROWS), done.stdout
-    for row, cells in rows.items():
-        if cells[0] != "LEFT":
-            kills, messages, lost, doubled, _ = cells
-            assert (int(lost), int(doubled)) == (0, 0), row
-            assert int(kills) == (0 if row == "full disk" else 10)
-            assert int(messages) > 0
+    left_out = {row for row, cells in rows.items() if cells[0] == "LEFT"}
+    assert left_out <= {"full disk"}, done.stdout
+    for row in set(ROWS) - left_out:
+        kills, messages, lost, doubled, _ = rows[row]
+        assert (int(lost), int(doubled)) == (0, 0), row
+        assert int(kills) == (0 if row == "full disk" else 10)
+        assert int(messages) > 0
+    if left_out:
+        # The summary of a run shows what is left out.
+        pytest.skip(" ".join(rows["full disk"]))

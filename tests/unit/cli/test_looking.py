@@ -121,13 +121,13 @@ def assert_tame(text: str) -> None:
 
 
 def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: EmbeddedBroker) -> None:
-    with jms_broker.connection_factory(object_allow="decimal.Decimal").create_context() as context:
-        from decimal import Decimal
+    with jms_broker.connection_factory(object_allow="fractions.Fraction").create_context() as context:
+        from fractions import Fraction
 
-        context.create_producer().send(context.create_queue("q"), context.create_object_message(Decimal(1)))
+        context.create_producer().send(context.create_queue("q"), context.create_object_message(Fraction(1, 3)))
     ran = run("browse", "q")
     assert ran.code == 0
-    assert "Decimal" in ran.out or "cannot be read" in ran.out
+    assert "cannot be read" in ran.out
 
 
 # ---------------------------------------------------------------- stat
