@@ -79,10 +79,9 @@ compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part 
 certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html, README; KINDS=artemis takes one
 	@result=0; set -x; $(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
 	  $(if $(findstring -k,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS) || result=$$?; \
-	  $(BIN)/python tests/docs/build_pages.py; $(BIN)/python tests/docs/capability_table.py; exit $$result
+	  $(BIN)/python tests/docs/build_pages.py; exit $$result
 
-docs: $(VENV)/all.stamp ## Make the pages of docs/ that come from data: Java API, capabilities, specification
-	$(BIN)/python tests/docs/capability_table.py
+docs: $(VENV)/all.stamp ## Make what comes from data in docs/ and README.md: Java API, capabilities, specification
 	$(BIN)/python tests/docs/build_pages.py
 
 stress: $(VENV)/all.stamp ## Storm the sessions for a minute: nothing lost, doubled, stuck or leaked

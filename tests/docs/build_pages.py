@@ -1,4 +1,4 @@
-"""Makes the pages of docs/ that come from data: the specification, the capabilities, the Java API.
+"""Makes what comes from data, in docs/ and README.md: the specification, the capabilities, the Java API.
 
 make docs                                   # writes them
 python tests/docs/build_pages.py --check    # code 1, and their names, if some are stale; nothing is written
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import capability_page
+import capability_table
 import coming_from_java
 import specification_pages
 
@@ -18,7 +19,12 @@ ROOT = Path(__file__).parents[2]
 
 def pages() -> dict[Path, str]:
     """Return the text of every page that is made."""
-    return {**capability_page.pages(), **coming_from_java.pages(), **specification_pages.pages()}
+    return {
+        **capability_table.pages(),
+        **capability_page.pages(),
+        **coming_from_java.pages(),
+        **specification_pages.pages(),
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -1,9 +1,7 @@
-"""Writes the capability tables of README.md and docs/brokers/ from the certificates in conformance/certificates.
+"""Makes the capability tables of README.md and docs/brokers/ from the certificates in conformance/certificates.
 
-    make certify                              # writes the certificates, then the tables
-    python tests/docs/capability_table.py     # writes the tables alone
-
-``test_capability_table.py`` fails when the files say something else than the certificates, or these than the brokers.
+``make certify`` writes the certificates, then the tables. ``test_pages.py`` fails when the files say something else than the
+certificates, ``test_capability_table.py`` when these say something else than the brokers.
 """
 
 from __future__ import annotations
@@ -108,11 +106,11 @@ def cell(support: Support) -> str:
     return f"{mark(support)} {note}{way_out}".strip()
 
 
-def replaced(text: str, table: str) -> str:
-    """Return a page with its table renewed."""
-    changed, n = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL)
+def replaced(text: str, table: str, begin: str = BEGIN, end: str = END) -> str:
+    """Return a page with what stands between two marks renewed."""
+    changed, n = re.subn(f"{begin}.*?{end}", lambda _: f"{begin}\n{table}\n{end}", text, flags=re.DOTALL)
     if n != 1:
-        raise SystemExit(f"{BEGIN} stands {n} times")
+        raise SystemExit(f"{begin} stands {n} times")
     return changed
 
 
@@ -159,14 +157,3 @@ def pages() -> dict[Path, str]:
         page = ROOT / "docs" / "brokers" / f"{kind}.md"
         result[page] = page_table({wire.upper(): has[heading(kind, wire)] for wire in WIRES})
     return {path: replaced(path.read_text(encoding="utf-8"), table) for path, table in result.items()}
-
-
-def main() -> None:
-    """Write the pages."""
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
-        print(path.relative_to(ROOT))
-
-
-if __name__ == "__main__":
-    main()

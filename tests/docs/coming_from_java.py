@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
+from capability_table import replaced
 
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-java.md"
 BEGIN, END = "<!-- api -->", "<!-- /api -->"
@@ -18,11 +18,7 @@ def pages() -> dict[Path, str]:
     """Return the page with its tables renewed."""
     source = (files("jmsapi_conformance") / "data" / "api.yaml").read_text(encoding="utf-8")
     data = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    text = PAGE.read_text(encoding="utf-8")
-    changed, count = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{tables(data)}\n{END}", text, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{PAGE.name}: {BEGIN} stands {count} times")
-    return {PAGE: changed}
+    return {PAGE: replaced(PAGE.read_text(encoding="utf-8"), tables(data), BEGIN, END)}
 
 
 def tables(data: dict[str, Any]) -> str:

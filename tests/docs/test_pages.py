@@ -1,4 +1,4 @@
-"""The pages of docs/ that come from data are as their data say, and the program that Java people see first runs."""
+"""What comes from data in docs/ and README.md is as its data say, and the program that Java people see first runs."""
 
 from __future__ import annotations
 
