@@ -1,20 +1,25 @@
-"""Which Java method a Python call means, and what is known of failures; no JVM is needed."""
+"""Which Java method a Python call means, which clients there are, and what is known of failures; no JVM is needed."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from java_clients.calling import chosen
+from java_clients.clients import CLIENTS
 from java_clients.reasons import explained, left_out, load, patterns
 from java_clients.surface import members_of
 from java_clients.throwing import NotInJava
 from jmsapi import Byte, Long
+from jmsapi_conformance.brokers import INFO
 from jmsapi_conformance.document import Outcome
 from jmsapi_conformance.plugin import SUITE
 from jmsapi_conformance.verdicts import Verdict
+
+ROOT = Path(__file__).parents[2]
 
 
 def params(interface: str, member: str, **given: Any) -> tuple[tuple[str, ...], list[Any]]:
@@ -72,3 +77,14 @@ def test_a_failure_gets_its_reason_and_an_unknown_one_is_told() -> None:
     assert told[0].remark.startswith(known.says)
     assert (told[1].remark, unknown) == ("", ["ch99.py::test_new: no answer"])
     assert left_out(known.clients[0], "ch99.py::test_new") is None
+
+
+@pytest.mark.parametrize("scheme", CLIENTS)
+def test_a_client_is_called_by_the_version_that_is_fetched_and_its_page_says_the_same(scheme: str) -> None:
+    client = CLIENTS[scheme]
+    fetched = (ROOT / "tools" / "java_clients" / "pom.xml").read_text(encoding="utf-8")
+    assert re.search(rf"<artifactId>{client.name}(-client)?</artifactId><version>{re.escape(client.version)}</version>", fetched)
+    page = (ROOT / "docs" / "java-clients.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if f"`{scheme}://`" in line)
+    assert f" {client.version}" in row
+    assert INFO[client.broker].title in row
