@@ -22,6 +22,7 @@ from jmsapi.spi.model import (
     Tag,
 )
 from jmsapi.spi.provider import DONE, VERSION, Events, KeepsTime, Provider, ProviderEntry, SendResult, completed, failed
+from jmsapi.spi.quick_ack import acknowledge_at_once
 from jmsapi.spi.view import HeaderView
 from jmsapi.spi.xa import BranchError, BranchId, XAProvider
 
@@ -64,6 +65,7 @@ __all__ = [
     "Tag",
     "Timer",
     "XAProvider",
+    "acknowledge_at_once",
     "completed",
     "emulated",
     "failed",

@@ -11,6 +11,7 @@ import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from jmsapi.spi import acknowledge_at_once
 from jmsapi_amqp import engine
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import from_os_error
@@ -103,6 +104,7 @@ class Wire:
                 return True
             if not data:
                 return False
+            acknowledge_at_once(sock)
             if not self._push(data):
                 return False
             # TLS may hold decrypted bytes that no select on the socket tells of.

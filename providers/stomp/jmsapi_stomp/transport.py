@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi.spi import ErrorKind, ProviderError, acknowledge_at_once
 from jmsapi_stomp._stompy import BaseConnection, Connection12, Protocol12, Transport
 from jmsapi_stomp.errors import connect_error
 from jmsapi_stomp.frames import Frame, FrameCutter
@@ -175,6 +175,7 @@ class StompTransport(Transport):
         for _ in range(_TURNS):
             try:
                 data = sock.recv(_READ)
+                acknowledge_at_once(sock)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return False
             except OSError as cause:
