@@ -52,6 +52,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "jmsapi.pool": (*PUBLIC, "jmsapi._core.container", "jmsapi._core.endpoint"),
     "jmsapi.spark": (*PUBLIC, "jmsapi.selector"),
     "pyspark_jms": (*PUBLIC, "jmsapi.spark"),
+    # What people are shown of a message, by the command line and by the test kit.
+    "jmsapi._showing": PUBLIC,
     # The loopback server writes and reads the wire by the very code of its client; the test kit stands before a connection as
     # a decorator of the seam, and shows a message as the very object that a receiver gets.
     "jmsapi.testing": (
@@ -59,13 +61,22 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "jmsapi.config",
         "jmsapi.spi",
         "jmsapi.selector",
+        "jmsapi._showing",
         "jmsapi._emulation.forwarding",
         "jmsapi._core.message",
         "jmsapi._core.object_codec",
         "jmsapi_inproc",
         "jmsapi_stomp",
     ),
-    "jmsapi.cli": (*PUBLIC, "jmsapi.spi", "jmsapi_selector", "jmsapi.listener", "jmsapi.spark", "jmsapi.testing"),
+    "jmsapi.cli": (
+        *PUBLIC,
+        "jmsapi._showing",
+        "jmsapi.spi",
+        "jmsapi_selector",
+        "jmsapi.listener",
+        "jmsapi.spark",
+        "jmsapi.testing",
+    ),
     "jmsapi_inproc": ("jmsapi.errors", "jmsapi.values", "jmsapi.xa", "jmsapi.spi", "jmsapi_selector"),
     "jmsapi_stomp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),
     "jmsapi_amqp": ("jmsapi.errors", "jmsapi.values", "jmsapi.spi"),

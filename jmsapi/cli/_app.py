@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import jmsapi
+from jmsapi._showing import one_line
 from jmsapi.cli import _broker, _demo, _looking, _messages, _pipeline, _providers, _run, _selector
-from jmsapi.cli._shown import printable
 
 __all__ = ["app", "run"]
 
@@ -59,8 +59,3 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
-
-
-def one_line(error: BaseException) -> str:
-    """Return the text of an error in one line; a broker may have written it, so nothing in it steers a terminal."""
-    return printable(" ".join(str(error).split())) or type(error).__name__

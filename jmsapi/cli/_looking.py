@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -14,13 +15,16 @@ from rich.table import Table
 
 import jmsapi
 from jmsapi import JMSContext, Message
-from jmsapi.cli._shown import for_terminal, head, json_line, printable, properties_of
+from jmsapi._showing import Unreadable, escaped, part, properties_head
+from jmsapi.cli._shown import body_head, for_terminal, json_line, printable
 from jmsapi.cli._target import NOT_ENOUGH, UrlOption, factory_for
 
 __all__ = ["browse", "purge", "stat"]
 
 BATCH: Final = 100
 """Messages that one transaction of a purge takes."""
+_PROPERTIES: Final = 400
+"""Most characters of a message's properties in a table."""
 
 QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the queue.")]
 SelectorOption = Annotated[str | None, typer.Option("--selector", "-s", help="Message selector.")]
@@ -55,18 +59,29 @@ def browse(
 
 
 def _cells(message: Message) -> list[str]:
-    marks = [f"priority {message.jms_priority}"] if message.jms_priority != Message.DEFAULT_PRIORITY else []
-    marks += ["redelivered"] if message.jms_redelivered else []
-    marks += ["expires"] if message.jms_expiration else []
-    properties = properties_of(message)
     return [
-        printable(message.jms_message_id or "-"),
-        _time(message.jms_timestamp),
-        printable(message.jms_type or "-").replace("\n", "\\n"),
-        " ".join(marks),
-        " ".join(printable(f"{name}={value!r}") for name, value in properties.items() if name != "JMSXDeliveryCount"),
-        head(message),
+        _cell(lambda: message.jms_message_id or "-"),
+        _cell(lambda: _time(message.jms_timestamp)),
+        _cell(lambda: message.jms_type or "-"),
+        _cell(lambda: " ".join(_marks(message))),
+        properties_head(message, _PROPERTIES),
+        body_head(message),
     ]
+
+
+def _cell(read: Callable[[], str]) -> str:
+    """Return a part of a message in one printable line."""
+    text = part(read)
+    return repr(text) if isinstance(text, Unreadable) else escaped(text)
+
+
+def _marks(message: Message) -> Iterator[str]:
+    if message.jms_priority != Message.DEFAULT_PRIORITY:
+        yield f"priority {message.jms_priority}"
+    if message.jms_redelivered:
+        yield "redelivered"
+    if message.jms_expiration:
+        yield "expires"
 
 
 def _time(milliseconds: int) -> str:
@@ -159,6 +174,7 @@ def _counted(context: JMSContext, name: str, selector: str | None) -> dict[str, 
         for message in browser.enumeration:
             waiting += 1
             redelivered += message.jms_redelivered
-            sent = message.jms_timestamp
-            oldest = sent if sent and (oldest is None or sent < oldest) else oldest
+            sent = part(lambda message=message: message.jms_timestamp)
+            if isinstance(sent, int) and sent and (oldest is None or sent < oldest):
+                oldest = sent
     return {"waiting": waiting, "redelivered": redelivered, "oldest": oldest}

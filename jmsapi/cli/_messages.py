@@ -23,7 +23,8 @@ from jmsapi import (
     Queue,
     Topic,
 )
-from jmsapi.cli._shown import body_of, for_terminal, json_line, plain
+from jmsapi._showing import Unreadable, escaped, part
+from jmsapi.cli._shown import for_terminal, json_line, plain, shown_body
 from jmsapi.cli._target import NOT_ENOUGH, PropertyOptions, UrlOption, factory_for, properties_from
 
 __all__ = ["ping", "receive", "send"]
@@ -118,7 +119,10 @@ def receive(
     browse: Annotated[bool, typer.Option("--browse", help="Show what is in the queue, and leave it there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each: headers, properties, body.")] = False,
 ) -> None:
-    """Receive messages and print their bodies. A message is acknowledged once it is printed."""
+    """Receive messages and print their bodies. A message is acknowledged once it is printed.
+
+    At one whose body cannot be read it ends; that goes back to its place.
+    """
     with factory_for(url).create_context(session_mode=JMSContext.CLIENT_ACKNOWLEDGE) as context:
         if client_id is not None:
             context.client_id = client_id
@@ -127,7 +131,9 @@ def receive(
             if not isinstance(destination, Queue):
                 raise typer.BadParameter("only a queue can be browsed")
             for shown, waiting in enumerate(context.create_browser(destination, selector), 1):
-                _print(waiting, as_json=as_json)
+                unreadable = _print(waiting, as_json=as_json)
+                if unreadable is not None and not as_json:
+                    print(f"jmsapi: {_unread(waiting, unreadable)}", file=sys.stderr)
                 if shown == count:
                     break
             return
@@ -137,7 +143,9 @@ def receive(
             message = consumer.receive(timeout)
             if message is None:
                 break
-            _print(message, as_json=as_json)
+            unreadable = _print(message, as_json=as_json)
+            if unreadable is not None:
+                raise jmsapi.MessageFormatException(f"{_unread(message, unreadable)}; it goes back to its place")
             message.acknowledge()
             seen += 1
     if seen < count:
@@ -157,18 +165,25 @@ def _destination(context: JMSContext, name: str, *, topic: bool) -> Queue | Topi
     return context.create_topic(name) if topic else context.create_queue(name)
 
 
-def _print(message: Message, *, as_json: bool) -> None:
+def _print(message: Message, *, as_json: bool) -> Unreadable | None:
+    """Print a message; return why its body could not be printed, if it could not."""
+    body = shown_body(message)
+    unreadable = body if isinstance(body, Unreadable) else None
     if as_json:
         print(for_terminal(json_line(message)), flush=True)
-        return
-    body = body_of(message)
-    if isinstance(body, bytes) and not sys.stdout.isatty():
+    elif isinstance(body, bytes) and not sys.stdout.isatty():
         sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
     elif isinstance(body, str):
         print(for_terminal(body), flush=True)
-    else:
+    elif unreadable is None:
         print(for_terminal(repr(body) if isinstance(body, bytes) else json.dumps(plain(body), ensure_ascii=False)), flush=True)
+    return unreadable
+
+
+def _unread(message: Message, why: Unreadable) -> str:
+    name = part(lambda: message.jms_message_id)
+    return f"the body of message {escaped(str(name))} {why!r}"
 
 
 def ping(url: UrlOption) -> None:

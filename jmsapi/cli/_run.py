@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from jmsapi.cli._shown import printable
+from jmsapi._showing import escaped
 
 if TYPE_CHECKING:
     from jmsapi.listener import Deployment
@@ -143,7 +143,7 @@ def _imported(module: str, *, verbose: bool) -> object:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         last = traceback.extract_tb(error.__traceback__)[-1]
         at = "" if isinstance(error, SyntaxError) else f", in {last.filename}, line {last.lineno}"
-        print(f"jmsapi: {printable(' '.join(f'{module!r} cannot be imported: {what}{at}'.split()))}", file=sys.stderr)
+        print(f"jmsapi: {escaped(' '.join(f'{module!r} cannot be imported: {what}{at}'.split()))}", file=sys.stderr)
         raise typer.Exit(1) from None
 
 

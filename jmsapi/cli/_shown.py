@@ -1,50 +1,36 @@
-"""Messages as text: as JSON for programs, and for people so that nothing in a message can steer their terminal."""
+"""Messages on standard output: as JSON for programs, and as text that cannot steer a terminal."""
 
 from __future__ import annotations
 
 import base64
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
-from jmsapi import (
-    BytesMessage,
-    JMSException,
-    MapMessage,
-    Message,
-    MessageEOFException,
-    ObjectMessage,
-    StreamMessage,
-    TextMessage,
-)
+from jmsapi import Message, ObjectMessage
+from jmsapi._showing import Unreadable, body_of, escaped, head, part, properties_of
 
-__all__ = ["body_of", "for_terminal", "head", "json_line", "plain", "printable", "properties_of"]
+__all__ = ["body_head", "for_terminal", "json_line", "plain", "printable", "shown_body"]
 
 _WIDEST: Final = 48
+_HEADERS: Final[dict[str, Callable[[Message], Any]]] = {
+    "JMSMessageID": lambda message: message.jms_message_id,
+    "JMSTimestamp": lambda message: message.jms_timestamp,
+    "JMSCorrelationID": lambda message: message.jms_correlation_id,
+    "JMSReplyTo": lambda message: None if message.jms_reply_to is None else str(message.jms_reply_to),
+    "JMSDestination": lambda message: str(message.jms_destination),
+    "JMSDeliveryMode": lambda message: message.jms_delivery_mode,
+    "JMSRedelivered": lambda message: message.jms_redelivered,
+    "JMSType": lambda message: message.jms_type,
+    "JMSExpiration": lambda message: message.jms_expiration,
+    "JMSPriority": lambda message: message.jms_priority,
+}
 
 
-def body_of(message: Message) -> Any:
-    """Return the body as a Python value; an object as Python writes it."""
-    if isinstance(message, TextMessage):
-        return message.text
-    if isinstance(message, BytesMessage):
-        return message.get_body(bytes)
-    if isinstance(message, MapMessage):
-        return {key: message.get_object(key) for key in message.map_names}
-    if isinstance(message, StreamMessage):
-        return list(_entries(message))
-    if isinstance(message, ObjectMessage):
-        return repr(message.object)
-    return None
-
-
-def _entries(message: StreamMessage) -> Iterable[Any]:
-    while True:
-        try:
-            yield message.read_object()
-        except MessageEOFException:
-            return
+def shown_body(message: Message) -> object:
+    """Return the body as a Python value, an object as Python writes it; ``Unreadable`` if it cannot be read."""
+    return part(lambda: repr(message.object) if isinstance(message, ObjectMessage) else body_of(message))
 
 
 def plain(value: Any) -> Any:
@@ -59,53 +45,39 @@ def plain(value: Any) -> Any:
 
 
 def json_line(message: Message) -> str:
-    """Return headers, properties and body as one line of JSON."""
-    headers = {
-        "JMSMessageID": message.jms_message_id,
-        "JMSTimestamp": message.jms_timestamp,
-        "JMSCorrelationID": message.jms_correlation_id,
-        "JMSReplyTo": None if message.jms_reply_to is None else str(message.jms_reply_to),
-        "JMSDestination": str(message.jms_destination),
-        "JMSDeliveryMode": message.jms_delivery_mode,
-        "JMSRedelivered": message.jms_redelivered,
-        "JMSType": message.jms_type,
-        "JMSExpiration": message.jms_expiration,
-        "JMSPriority": message.jms_priority,
+    """Return headers, properties and body as one line of JSON; what cannot be read is null, and ``unreadable`` says why."""
+    unreadable: dict[str, str] = {}
+
+    def read(name: str, value: Any) -> Any:
+        if isinstance(value, Unreadable):
+            unreadable[name] = value.why
+            return None
+        return plain(value)
+
+    content = {
+        "headers": {name: read(name, part(lambda get=get: get(message))) for name, get in _HEADERS.items()},
+        "properties": read("properties", part(lambda: properties_of(message))),
+        "body": read("body", shown_body(message)),
     }
-    content = {"headers": headers, "properties": properties_of(message), "body": plain(body_of(message))}
-    return json.dumps(content, ensure_ascii=False)
-
-
-def properties_of(message: Message) -> dict[str, Any]:
-    """Return all properties by name."""
-    return {name: message.get_object_property(name) for name in message.property_names}
+    return json.dumps(content | ({"unreadable": unreadable} if unreadable else {}), ensure_ascii=False)
 
 
 def for_terminal(text: str) -> str:
-    """Return text as standard output may have it: unchanged, but on a terminal without what would steer it."""
-    return printable(text) if sys.stdout.isatty() else text
+    """Return text as standard output may have it: unchanged, but on a terminal without what would steer it.
+
+    What its encoding cannot say, such as half of a surrogate pair, is escaped.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    said = text.encode(encoding, "backslashreplace").decode(encoding)
+    return printable(said) if sys.stdout.isatty() else said
 
 
 def printable(text: str) -> str:
     """Return text with everything escaped that is neither printable nor a line end or tab."""
-    return "".join(char if char.isprintable() or char in "\n\t" else _escape(char) for char in text)
+    return escaped(text, keep="\n\t")
 
 
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode()
-
-
-def head(message: Message) -> str:
+def body_head(message: Message) -> str:
     """Return the beginning of a body in one printable line, with what kind it is."""
-    try:
-        body = body_of(message)
-    except JMSException as error:
-        return printable(f"cannot be read: {error}".replace("\n", " "))
-    if body is None:
-        return "-"
-    size = f" ({len(body)} {'bytes' if isinstance(body, bytes) else 'characters'})" if isinstance(body, str | bytes) else ""
-    text = repr(body[:_WIDEST] if isinstance(body, str | bytes) else body)
-    more = isinstance(body, str | bytes) and len(body) > _WIDEST
-    if len(text) > 2 * _WIDEST:
-        text, more = text[: 2 * _WIDEST], True
-    return printable(text) + (f"...{size}" if more else "")
+    body = part(lambda: body_of(message))
+    return "-" if body is None else head(body, _WIDEST)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jmsapi._showing import Unreadable, body_of, head, part
 from jmsapi.api import DeliveryMode, Message
-from jmsapi.errors import JMSException
 from jmsapi.selector import compile_selector
-from jmsapi.testing._showing import body_of, head
 from jmsapi.values import Value
 
 __all__ = ["ANY", "Criteria"]
@@ -44,10 +43,9 @@ class Criteria:
     def why_not(self, message: Message) -> str | None:
         """Return in words the first condition that a message does not meet; None when it meets all."""
         if self.body is not ANY:
-            try:
-                body = body_of(message)
-            except JMSException as error:
-                return f"its body cannot be read: {error}"
+            body = part(lambda: body_of(message))
+            if isinstance(body, Unreadable):
+                return f"its body {body!r}"
             if type(body) is not type(self.body) and not isinstance(self.body, type(body)):
                 return f"its body is {_a(body)}, not {_a(self.body)}"
             if body != self.body:

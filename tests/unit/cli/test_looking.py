@@ -10,16 +10,23 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import pytest
 
 import jmsapi
 from jmsapi.cli import main
+from jmsapi.spi import Address, DestinationKind, ErrorKind, MessageKind, PlainEnvelope, ProviderError
 from jmsapi.testing import EmbeddedBroker, LoopbackServer
 from jmsapi.testing.pytest_plugin import jms_broker, jms_clock
+from jmsapi_inproc import broker as brokers
+from jmsapi_inproc.broker import Broker
+from jmsapi_inproc.messages import Message
+from jmsapi_inproc.queues import Queue
 
 __all__ = ["jms_broker", "jms_clock"]
 
@@ -120,14 +127,119 @@ def assert_tame(text: str) -> None:
     assert [char for char in own if not char.isprintable() and char not in "\n\r\t"] == []
 
 
-def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: EmbeddedBroker) -> None:
-    with jms_broker.connection_factory(object_allow="fractions.Fraction").create_context() as context:
-        from fractions import Fraction
+# ---------------------------------------------------------------- what cannot be read
 
-        context.create_producer().send(context.create_queue("q"), context.create_object_message(Fraction(1, 3)))
+
+def send_foreign(broker: EmbeddedBroker) -> None:
+    """Send an object that this program does not load, between two that it can read."""
+    with broker.connection_factory(object_allow="fractions.Fraction").create_context() as context:
+        producer, queue = context.create_producer(), context.create_queue("q")
+        for body in ("before", context.create_object_message(Fraction(1, 3)), "after"):
+            producer.send(queue, body)
+
+
+class Damaged:
+    """An envelope of which some parts cannot be decoded once it lies in the queue."""
+
+    def __init__(self, envelope: PlainEnvelope) -> None:
+        self._envelope = envelope
+        self.parts: set[str] = set()
+
+    def __getattr__(self, part: str) -> Any:
+        if part in self.parts:
+            raise ProviderError(ErrorKind.FORMAT, f"no {part},\x1b[2J\nsecond line")
+        return getattr(self._envelope, part)
+
+
+def send_damaged(broker: EmbeddedBroker, *parts: str) -> None:
+    with broker.connection_factory().create_context() as context:
+        context.create_queue("q")
+        envelope = Damaged(PlainEnvelope(MessageKind.TEXT, Address(DestinationKind.QUEUE, "q"), "text", message_id="ID:damaged"))
+        place = broker_of(broker).resolve(Address(DestinationKind.QUEUE, "q"))
+        assert isinstance(place, Queue)
+        with broker_of(broker).lock:
+            place.put(Message(envelope, None))
+        envelope.parts.update(parts)
+
+
+def broker_of(broker: EmbeddedBroker) -> Broker:
+    return brokers._brokers[broker.url.removeprefix("inproc://")]  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: EmbeddedBroker) -> None:
+    send_foreign(jms_broker)
     ran = run("browse", "q")
-    assert ran.code == 0
+    assert (ran.code, ran.err) == (0, "")
     assert "cannot be read" in ran.out
+    assert "'after'" in ran.out
+
+
+@pytest.mark.parametrize("command", [("browse",), ("receive", "--browse", "-n", "0")])
+def test_json_names_a_body_that_cannot_be_read_and_what_is_behind_it_is_shown(
+    run: Run, jms_broker: EmbeddedBroker, command: tuple[str, ...]
+) -> None:
+    send_foreign(jms_broker)
+    ran = run(*command, "q", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    before, foreign, after = map(json.loads, ran.out.splitlines())
+    assert (before["body"], foreign["body"], after["body"]) == ("before", None, "after")
+    assert "object_allow names no class" in foreign["unreadable"]["body"]
+    assert foreign["headers"]["JMSMessageID"].startswith("ID:")
+    assert "unreadable" not in before
+
+
+def test_bodies_are_browsed_past_one_that_cannot_be_read(run: Run, jms_broker: EmbeddedBroker) -> None:
+    send_foreign(jms_broker)
+    ran = run("receive", "--browse", "-n", "0", "q")
+    assert (ran.code, ran.out) == (0, "before\nafter\n")
+    assert re.fullmatch(r"jmsapi: the body of message ID:\S+ cannot be read: .*object_allow names no class.*\n", ran.err)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_receiving_ends_at_a_body_that_cannot_be_read_and_takes_neither_it_nor_what_is_behind_it(
+    run: Run, jms_broker: EmbeddedBroker, form: tuple[str, ...]
+) -> None:
+    send_foreign(jms_broker)
+    ran = run("receive", "q", "-n", "3", *form)
+    assert ran.code == 1
+    assert re.fullmatch(r"jmsapi: the body of message ID:\S+ cannot be read: .* it goes back to its place\n", ran.err)
+    assert len(ran.out.splitlines()) == 1 + len(form)
+    left = jms_broker.queue("q").messages
+    assert [type(message).__name__ for message in left] == ["ObjectMessageImpl", "TextMessageImpl"]
+
+
+PARTS = ("properties", "timestamp", "jms_type", "reply_to", "body")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_any_other_part_that_cannot_be_read_hides_nothing_else(run: Run, jms_broker: EmbeddedBroker, part: str) -> None:
+    fill(jms_broker, 1)
+    send_damaged(jms_broker, part)
+    table = run("browse", "q")
+    assert (table.code, table.err) == (0, "")
+    assert "'text 0'" in table.out
+    assert ("cannot be read" in table.out) is (part != "reply_to")
+    assert_tame(table.out)
+    ran = run("browse", "q", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    good, bad = map(json.loads, ran.out.splitlines())
+    assert "unreadable" not in good
+    name = {"timestamp": "JMSTimestamp", "jms_type": "JMSType", "reply_to": "JMSReplyTo"}
+    assert list(bad["unreadable"]) == [name.get(part, part)]
+    assert bad["headers"]["JMSMessageID"] == "ID:damaged"
+    counted = run("stat", "q", "--json")
+    assert (counted.code, json.loads(counted.out)["waiting"]) == (0, 2)
+
+
+def test_what_the_output_cannot_say_is_escaped(
+    jms_broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    jms_broker.queue("q").send("grüß €")
+    with capfd.disabled(), tempfile.TemporaryFile() as file:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(file, encoding="ascii", write_through=True))
+        assert main(["receive", "--browse", "q", "--url", jms_broker.url]) == 0
+        file.seek(0)
+        assert file.read() == b"gr\\xfc\\xdf \\u20ac\n"
 
 
 # ---------------------------------------------------------------- stat
