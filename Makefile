@@ -19,8 +19,8 @@ ARGS ?=
 export PYTHONHASHSEED := 0
 URL ?= inproc://conformance
 KINDS ?= artemis classic rabbitmq
-# Certificates of other clients that stand beside ours in the report.
-FOREIGN ?= reports/foreign
+# Certificates of other clients, which stand beside ours in the report.
+FOREIGN ?= conformance/certificates/foreign
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -71,7 +71,7 @@ conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp:
 	$(BIN)/jmsapi-conformance $(URL) $(ARGS)
 
 java-columns: $(VENV)/all.stamp brokers ## Run the suite through Java's own clients: certificates that `make certify` puts beside ours; needs Java and Maven
-	cd tools && ../$(BIN)/python -m java_clients --out ../$(FOREIGN) $(ARGS)
+	cd tools && ../$(BIN)/python -m java_clients $(if $(findstring -k,$(ARGS)),,--out ../reports/foreign --keep ../$(FOREIGN)) $(ARGS)
 
 compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part of the suite in it, and end it
 	@.ci/compose $(BIN)/python

@@ -149,10 +149,23 @@ def read(path: Path) -> Document:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def write(document: Document, path: Path) -> None:
-    """Write a file of certificates; folders are made as needed."""
+def write(document: Document, path: Path, *, terse: bool = False) -> None:
+    """Write a file of certificates; folders are made as needed.
+
+    Args:
+        document: What to write.
+        path: Where.
+        terse: Leave out of each test how long it took, and what is empty or goes without saying: for files that are kept.
+    """
+    said = plain(document)
+    for column in said["certificates"] if terse else ():
+        column["tests"] = [{key: value for key, value in test.items() if _says_something(key, value)} for test in column["tests"]]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(plain(document), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _says_something(key: str, value: object) -> bool:
+    return value is False if key == "counts" else bool(value) and key != "seconds"
 
 
 def plain(document: Document) -> dict[str, Any]:

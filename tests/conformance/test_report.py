@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,14 @@ def test_a_file_of_certificates_is_read_as_it_was_written(tmp_path: Path) -> Non
     write(DOCUMENT, tmp_path / "new" / "file.json")
     assert read(tmp_path / "new" / "file.json") == DOCUMENT
     assert merge(DOCUMENT, [DOCUMENT]).certificates == (OURS, JAVA, OURS, JAVA)
+
+
+def test_a_terse_file_says_the_same_without_times(tmp_path: Path) -> None:
+    timed = replace(OURS, tests=tuple(replace(test, seconds=1.5) for test in OURS.tests))
+    write(replace(DOCUMENT, certificates=(timed, JAVA)), tmp_path / "terse.json", terse=True)
+    write(DOCUMENT, tmp_path / "whole.json")
+    assert read(tmp_path / "terse.json") == DOCUMENT
+    assert (tmp_path / "terse.json").stat().st_size < (tmp_path / "whole.json").stat().st_size * 0.8
 
 
 @pytest.mark.parametrize(

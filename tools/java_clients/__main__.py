@@ -74,7 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="for the certificates (reports/foreign; with -k none)")
     parser.add_argument("--client", action="append", choices=list(CLIENTS), help="only this one, on a broker that is started")
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="only tests whose module or name fits, as pytest's -k")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write them tersely there, too; not with -k")
     options = parser.parse_args(arguments)
+    if options.keep is not None and options.keyword:
+        parser.error("--keep: a part of the suite, by -k, is no certificate")
     out = options.out or (None if options.keyword else Path("reports/foreign"))
     left: list[str] = []
     with _backends(options.urls, options.client or list(CLIENTS)) as backends:
@@ -84,8 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counts = {verdict.value: sum(one.verdict is verdict for one in column.tests) for verdict in Verdict}
             print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), flush=True)
             left += [f"{backend.client.name}: {one}" for one in unknown]
+            document = Document(SCHEMA, Suite(__version__), (column,))
             if out is not None:
-                write(Document(SCHEMA, Suite(__version__), (column,)), out / column.file_name)
+                write(document, out / column.file_name)
+            if options.keep is not None:
+                write(document, options.keep / column.file_name, terse=True)
     if left:
         print(f"\n{len(left)} failures without a reason in reasons.toml:", *left, sep="\n  ")
     return 1 if left else 0

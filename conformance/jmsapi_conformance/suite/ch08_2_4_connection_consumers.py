@@ -26,7 +26,7 @@ from jmsapi_conformance.kit import (
     Recorder,
     eventually,
     finish,
-    must_wait,
+    in_thread,
     receive_texts,
     send_texts,
 )
@@ -181,7 +181,7 @@ def test_what_waits_for_a_server_session_is_not_lost_when_its_consumer_is_closed
         consumer = connection.create_connection_consumer(queue, None, pool, 1)
         send_texts(other_session, queue, "1", "2", "3")
         listener.wait_for(1)
-        closing = must_wait(consumer.close)
+        closing = in_thread(consumer.close)
         going.set()
         finish(closing)
         received = receive_texts(other_session.create_consumer(queue), 2)
