@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Those of the command line; None takes them from the process.
     Returns:
-        0 when nothing failed; 1 when a test failed; 2 when the suite could not be run.
+        0 when nothing failed; 1 when a test failed; 2 when the suite could not be run, on one backend at least;
+        130 when it was interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -87,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         "--containers",
         nargs="*",
         metavar="BROKER",
-        help=f"start brokers in containers, run on every wire, and restart them where a test asks: {', '.join(KINDS)}; all",
+        help=f"start brokers in containers, run on every wire, and restart them where a test asks: {', '.join(KINDS)}; "
+        "without a name, all of them",
     )
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
     parser.add_argument("-n", "--workers", type=_positive, metavar="N", help="processes that run tests at once (4; with -k 1)")

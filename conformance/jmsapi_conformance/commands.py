@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
+import signal
 import sys
+import threading
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from jmsapi import JMSError
+from jmsapi import JMSError, connection_factory, redact_url
 from jmsapi_conformance.brokers import INFO, KINDS, BrokerKind, LauncherError, Wire, launch, leased_folder
 from jmsapi_conformance.certificate import Certificate, TestResult, as_document
-from jmsapi_conformance.document import Document, DocumentError, json_schema, merge, read, write
+from jmsapi_conformance.document import Column, Document, DocumentError, json_schema, merge, read, write
 from jmsapi_conformance.html import render
 from jmsapi_conformance.inventory import by_id, load, pick
 from jmsapi_conformance.report import print_certificate, print_matrix, print_requirement, print_without_test
@@ -27,6 +32,8 @@ from jmsapi_conformance.verdicts import Verdict
 __all__ = ["certify", "ids", "report", "schema"]
 
 _WORKERS = 4
+_INTERRUPTED = 130
+"""As a shell has it for a process that Ctrl-C ended."""
 _WIRES: tuple[Wire, ...] = ("amqp", "stomp")
 
 
@@ -42,24 +49,93 @@ class _Target:
 def certify(options: argparse.Namespace, console: Console) -> int:
     """Run the suite on each URL and each launched broker, and write what was found."""
     certificates: list[Certificate] = []
+    # A backend that cannot be certified is told at once, and does not take the others' certificates with it.
+    code = 0
     try:
         others = [read(path) for path in options.others]
-        with ExitStack() as stack:
+        _prepare(options)
+        if options.certificates is not None:
+            options.certificates.mkdir(parents=True, exist_ok=True)
+    except (DocumentError, OSError) as error:
+        return _refused(error)
+    try:
+        with _interrupted_by_sigterm(), ExitStack() as stack:
             targets = [_Target(url) for url in options.urls]
             if options.containers is not None:
                 targets += stack.enter_context(_containers(options.containers or KINDS))
             for target in targets:
-                certificates.append(_run_with_progress(target, options, console))
+                try:
+                    certificates.append(_run_with_progress(target, options, console))
+                except (JMSError, SuiteError) as error:
+                    code = _refused(f"{redact_url(target.url)}: {error}" if len(targets) > 1 else error)
+                    continue
                 print_certificate(certificates[-1], console, verbose=options.verbose)
-    except (JMSError, SuiteError, LauncherError, DocumentError) as error:
+                _tell_if_gone(target, certificates[-1])
+    except LauncherError as error:
         return _refused(error)
+    except KeyboardInterrupt:
+        _refused(
+            f"interrupted; {len(certificates)} finished before, and stand in what is written" if certificates else "interrupted"
+        )
+        code = _INTERRUPTED
+    if not certificates:
+        return code
     ours = as_document(certificates, options.level)
-    if options.certificates is not None:
-        for column in ours.certificates:
-            write(replace(ours, certificates=(column.without_tests(),)), options.certificates / column.file_name)
     document = merge(ours, others)
-    _write(document, options, console)
-    return 1 if any(certificate.failures() for certificate in certificates) else 0
+    try:
+        if options.certificates is not None:
+            for name, column in _named(ours):
+                write(replace(ours, certificates=(column.without_tests(),)), options.certificates / name)
+        _write(document, options, console)
+    except OSError as error:
+        return _refused(error)
+    return code or int(any(certificate.failures() for certificate in certificates))
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    """Make the folders of the files to be written; what cannot be written is told before the run, not after it."""
+    for path in filter(None, [options.json, options.html]):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder, and was to be written as a file")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise PermissionError(f"{path} may not be written")
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Generator[None]:
+    """End as after Ctrl-C when the process is asked to end, so that brokers that were started end, too."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only that one may say what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _named(document: Document) -> Generator[tuple[str, Column]]:
+    """Give each column the name of its file; a second one of the same provider and broker gets a number."""
+    seen: Counter[str] = Counter()
+    for column in document.certificates:
+        seen[column.file_name] += 1
+        number = seen[column.file_name]
+        yield column.file_name if number == 1 else column.file_name.replace(".json", f"-{number}.json"), column
+
+
+def _tell_if_gone(target: _Target, certificate: Certificate) -> None:
+    """Say so when failures may only mean that the backend ended during the run."""
+    if not certificate.failures():
+        return
+    try:
+        connection_factory(target.url).create_connection().close()
+    except JMSError as error:
+        _refused(f"{certificate.url} cannot be reached any more, so the failures may say only that: {error}")
 
 
 @contextmanager
@@ -67,7 +143,7 @@ def _containers(kinds: Sequence[BrokerKind]) -> Generator[list[_Target]]:
     """Give a target for each wire of each broker, in containers that end with the block."""
     with leased_folder() as root, ExitStack() as stack:
         targets: list[_Target] = []
-        for kind in kinds:
+        for kind in dict.fromkeys(kinds):
             broker = launch(kind, "container", kept_in=root, own=True)
             stack.callback(broker.stop)
             print(f"{INFO[kind].title} {broker.version or ''} runs in a container of {INFO[kind].image}", flush=True)
@@ -103,12 +179,16 @@ def report(options: argparse.Namespace, console: Console) -> int:
     """Make one report of several files."""
     try:
         first, *rest = [read(path) for path in (*options.files, *options.others)]
-    except DocumentError as error:
+        document = merge(first, rest)
+        if not document.certificates:
+            return _refused("there is no certificate in what was given")
+        _prepare(options)
+        _write(document, options, console)
+    except (DocumentError, OSError) as error:
         return _refused(error)
-    document = merge(first, rest)
-    _write(document, options, console)
+    # A certificate in short has no tests, only their verdicts over requirements.
     ours = [column for column in document.certificates if column.kind == "provider"]
-    return 1 if any(column.failures() for column in ours) else 0
+    return int(any(column.failures() or Verdict.FAIL in column.verdicts().values() for column in ours))
 
 
 def _write(document: Document, options: argparse.Namespace, console: Console) -> None:
@@ -117,7 +197,6 @@ def _write(document: Document, options: argparse.Namespace, console: Console) ->
     if options.json is not None:
         write(document, options.json)
     if options.html is not None:
-        options.html.parent.mkdir(parents=True, exist_ok=True)
         options.html.write_text(render(document), encoding="utf-8")
 
 
@@ -129,6 +208,8 @@ def schema(_options: argparse.Namespace, _console: Console) -> int:
 
 def ids(options: argparse.Namespace, console: Console) -> int:
     """List requirements, or show one."""
+    if not (picked := pick(load(), options.group)):
+        return _refused(f"no group and no id begins with {options.group!r}")
     try:
         tested = tested_ids()
     except SuiteError as error:
@@ -140,9 +221,7 @@ def ids(options: argparse.Namespace, console: Console) -> int:
             return _refused(f"there is no requirement {options.show!r}")
         print_requirement(one, tested.get(one.id, []), console)
         return 0
-    chosen = [
-        one for one in pick(load(), options.group) if options.level in (None, one.level) and options.scope in (None, one.scope)
-    ]
+    chosen = [one for one in picked if options.level in (None, one.level) and options.scope in (None, one.scope)]
     found = [one for one in chosen if not options.without_test or one.id not in tested]
     with contextlib.suppress(BrokenPipeError):
         print_without_test(found, chosen, console)

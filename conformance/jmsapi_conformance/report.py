@@ -36,7 +36,9 @@ def print_certificate(certificate: Certificate, console: Console, *, verbose: bo
         console.print(f"[yellow]NEW[/], only reports: {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
         console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
     broker = f"{certificate.capabilities.broker} {certificate.capabilities.version}".strip()
-    table = Table(title=f"{certificate.capabilities.provider} on {broker}, level {certificate.level}", title_justify="left")
+    table = Table(
+        title=f"{escape(certificate.capabilities.provider)} on {escape(broker)}, level {certificate.level}", title_justify="left"
+    )
     table.add_column("chapter")
     for word, style in _COLUMNS.values():
         table.add_column(word, justify="right", style=style)
@@ -63,7 +65,7 @@ def print_matrix(document: Document, console: Console) -> None:
     table = Table("holds, of", title="All backends", title_justify="left")
     counted = [chapters_of(column.verdicts()) for column in document.certificates]
     for column in document.certificates:
-        table.add_column(title_of(column), justify="right", overflow="fold")
+        table.add_column(escape(title_of(column)), justify="right", overflow="fold")
     for chapter in counted[0] if counted else ():
         if all(set(found[chapter]) == {None} for found in counted):
             continue

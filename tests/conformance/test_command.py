@@ -1,13 +1,21 @@
 """The command ``jmsapi-conformance``."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jmsapi_conformance import commands, runner
 from jmsapi_conformance.__main__ import main
+from jmsapi_conformance.certificate import Certificate
+from jmsapi_conformance.verdicts import Verdict
 
 # Whole runs of the suite, in processes of their own.
 pytestmark = pytest.mark.timeout(300)
@@ -97,6 +105,9 @@ def test_a_wrong_number_of_workers_is_refused(number: str) -> None:
         (("stopm://x",), "did you mean 'stomp'?"),
         (("inproc://x", "-k", "nothing_is_called_so"), "no test has a name that fits"),
         (("ids", "--show", "9.9.9-9"), "there is no requirement '9.9.9-9'"),
+        (("ids", "--group", "ch99"), "no group and no id begins with 'ch99'"),
+        (("inproc://x", "-k", "ch04_7", "--json", "/proc/none/x.json"), "/proc/none"),
+        (("inproc://x", "-k", "ch04_7", "--html", "/"), "/ is a folder"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line_with_code_2(arguments: tuple[str, ...], said: str) -> None:
@@ -143,6 +154,96 @@ def test_several_urls_and_other_files_give_one_table_and_one_report(tmp_path: Pa
     assert page.read_text().startswith("<!doctype html>")
     assert main(["report", str(other), "--with", str(together), "--html", str(page)]) == 0
     assert page.read_text().count('<article class="card') == 3
+
+
+def test_a_backend_that_cannot_be_reached_takes_no_certificate_of_another_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "written.json"
+    urls = ["inproc://x", "stomp://user-name:s3cret@127.0.0.1:1", "inproc://y"]
+    assert main([*urls, "-k", "ch04_7", "--json", str(file)]) == 2
+    assert [one["url"] for one in json.loads(file.read_text())["certificates"]] == ["inproc://x", "inproc://y"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("jmsapi-conformance: stomp://***@127.0.0.1:1: ")
+
+
+@pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_so_and_writes_what_was_finished(
+    signalled: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(url: str, **how: Any) -> Certificate:
+        if url.endswith("y"):
+            os.kill(os.getpid(), signalled)
+            threading.Event().wait(20)
+        return runner.run(url, **how)
+
+    monkeypatch.setattr(commands, "run", run)
+    file = tmp_path / "written.json"
+    assert main(["inproc://x", "inproc://y", "inproc://z", "-k", "ch04_7", "--json", str(file)]) == 130
+    assert [one["url"] for one in json.loads(file.read_text())["certificates"]] == ["inproc://x"]
+    assert capsys.readouterr().err.splitlines() == [
+        "jmsapi-conformance: interrupted; 1 finished before, and stand in what is written"
+    ]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_backend_that_ended_during_its_run_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(url: str, **how: Any) -> Certificate:
+        found = runner.run("inproc://x", **how)
+        return Certificate(url, found.capabilities, [replace(test, verdict=Verdict.FAIL) for test in found.tests])
+
+    monkeypatch.setattr(commands, "run", run)
+    assert main(["stomp://127.0.0.1:1", "-k", "ch04_7", "--json", str(tmp_path / "it.json")]) == 1
+    assert "stomp://127.0.0.1:1 cannot be reached any more" in capsys.readouterr().err
+
+
+def test_a_certificate_in_short_that_fails_is_no_success(tmp_path: Path) -> None:
+    column: dict[str, Any] = {
+        "url": "",
+        "provider": "p",
+        "broker": "b",
+        "broker_version": "1",
+        "tests": [],
+        "requirements": {"4.7-1": "fail"},
+    }
+    document: dict[str, Any] = {"schema": 1, "suite": {"version": "0", "level": "2026.1"}, "certificates": [column]}
+    file = tmp_path / "short.json"
+    file.write_text(json.dumps(document))
+    assert main(["report", str(file)]) == 1
+    column["requirements"] = {"4.7-1": "pass"}
+    file.write_text(json.dumps(document))
+    assert main(["report", str(file)]) == 0
+    file.write_text(json.dumps({**document, "certificates": []}))
+    assert main(["report", str(file)]) == 2
+
+
+def test_two_certificates_of_one_provider_and_broker_get_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(url: str, **how: Any) -> Certificate:
+        return runner.run(url, only=["ch04_7_delivery_mode"], **how)
+
+    monkeypatch.setattr(commands, "run", run)
+    assert main(["inproc://x", "inproc://y", "-n", "1", "--certificates", str(tmp_path)]) == 0
+    written = [json.loads(file.read_text())["certificates"] for file in tmp_path.iterdir()]
+    assert sorted(column["url"] for (column,) in written) == ["inproc://x", "inproc://y"]
+
+
+def test_names_in_brackets_are_printed_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    column: dict[str, Any] = {
+        "url": "",
+        "provider": "p",
+        "broker": "b",
+        "broker_version": "1",
+        "tests": [],
+        "title": "mine [/dev]",
+    }
+    file = tmp_path / "named.json"
+    file.write_text(json.dumps({"schema": 1, "suite": {"version": "0"}, "certificates": [column, column]}))
+    assert main(["report", str(file)]) == 0
+    assert capsys.readouterr().out.count("mine [/dev]") == 2
 
 
 def test_a_foreign_client_that_fails_is_shown_and_fails_no_run(tmp_path: Path) -> None:
