@@ -137,6 +137,21 @@ def test_a_quorum_queue_of_rabbitmq_counts_deliveries_over_consumers(rabbitmq: B
         assert counts == [1, 2, 3], wire
 
 
+def test_a_copy_of_a_known_message_is_dropped_where_that_is_promised_and_arrives_elsewhere(
+    place: tuple[Broker, Wire], opened: Open, name: str
+) -> None:
+    context = opened(*place)
+    queue = context.create_queue(name)
+    known_by = jmsapi.capabilities(context).duplicate_property
+    producer = context.create_producer().set_property(known_by or "_AMQ_DUPL_ID", name)
+    for body in ("first", "again"):
+        producer.send(queue, body)
+    context.create_producer().send(queue, "last")
+    consumer = context.create_consumer(queue)
+    expected = ["first", "last"] if can(context, "duplicate_detection") else ["first", "again", "last"]
+    assert [text(consumer.receive(WAIT_MS)) for _ in expected] == expected
+
+
 class Failing(MessageListener):
     """Takes nothing."""
 

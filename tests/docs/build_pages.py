@@ -11,6 +11,7 @@ from pathlib import Path
 
 import capability_page
 import capability_table
+import cells_page
 import coming_from_java
 import specification_pages
 
@@ -22,6 +23,7 @@ def pages() -> dict[Path, str]:
     return {
         **capability_table.pages(),
         **capability_page.pages(),
+        **cells_page.pages(),
         **coming_from_java.pages(),
         **specification_pages.pages(),
     }

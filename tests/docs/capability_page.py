@@ -14,7 +14,8 @@ HEAD = """<!-- Made by `make docs`; do not edit by hand. -->
 
 What each provider can do on each broker, as it says itself; the conformance suite holds it to that: what is claimed must hold,
 what is not claimed must be refused by name. `jmsapi capabilities --url URL` asks a running broker,
-`jmsapi.capabilities(connection)` does so in a program.
+`jmsapi.capabilities(connection)` does so in a program. What each broker was found to be able to do, and what shows that it is so
+here, stands [cell by cell](brokers/cells.md).
 
 **N** native, **E** supplied by the client with the same promise, **(E)** with a weaker one that must be asked for
 (`?emulate=...`), **-** not there. Asking for a *feature* that is not there raises `UnsupportedFeatureException` before anything

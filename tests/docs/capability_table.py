@@ -57,7 +57,7 @@ TITLES = {
     "temporary_owner_only": "temporary queue closed to others",
     "missing_queue_reported": "send to a missing queue reported",
     "dead_letter": "dead letter queue",
-    "durable_exclusive": "durable subscription exclusive between processes",
+    "durable_exclusive": "durable subscription has one consumer at a time",
     "subscription_change_detected": "changed subscription replaced or refused",
     "unknown_subscription_reported": "unsubscribe of an unknown name reported",
     "same_name_queue_and_topic": "one name for a queue and a topic",

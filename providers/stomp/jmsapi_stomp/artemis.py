@@ -83,7 +83,11 @@ class Artemis(Dialect):
             stream_message=emulated("JSON for jmsapi clients, text for others"),
             object_message=emulated("bytes for others"),
             plain_message=emulated("an empty text for others"),
-            client_id_exclusive=emulated("a lock queue") if self.options.artemis_lock else none("client ids are not checked"),
+            client_id_exclusive=(
+                emulated("a lock queue")
+                if self.options.artemis_lock
+                else none("client ids are not checked unless the broker limits jmsapi.lock.# to one consumer: set artemis.lock=1")
+            ),
             delivery_count_exact=none("only a flag says that a message came before"),
             redelivered_flag=none("after DISCONNECT only the oldest message is marked"),
             receive_no_wait_exact=none("STOMP cannot ask what is on its way; a grace period is waited"),

@@ -95,7 +95,7 @@ class RabbitMQ(Dialect):
             durable_exclusive=emulated("a lock queue"),
             subscription_change_detected=emulated("within this process"),
             unknown_subscription_reported=emulated("the queue is looked for on a connection of its own"),
-            expiry_in_broker=none("only at the head of a queue; checked locally as well"),
+            expiry_in_broker=emulated("at the head of a queue only; the client checks too"),
             rollback_returns=False,
             broker_credit=False,
             release_while_open=True,
