@@ -85,7 +85,8 @@ def render(document: Document) -> str:
             for one, meaning in _MEANING.items()
         ),
         "data": _embedded(_data(document, titles, rows)),
-        "style": _read("style.css"),
+        "style": _read("style.css")
+        + "".join(f".nocol-{number} .c{number} {{ display: none; }}\n" for number in range(len(columns))),
         "script": _read("script.js"),
     }
     # One pass over the template: what is put in may itself hold braces.
@@ -108,7 +109,9 @@ def _card(column: Column, title: str, verdicts: dict[str, Verdict]) -> str:
     lines = [", ".join(words)]
     if counts[Verdict.FAIL]:
         lines.insert(0, f'<span class="failing">{counts[Verdict.FAIL]} FAIL</span>')
-    run = f"{len(column.tests)} tests" + (f" in {column.seconds:.0f} s" if column.seconds else "")
+    # A certificate in short has verdicts and no tests; how long its run took says nothing without them.
+    run = f"{len(column.tests)} tests" if column.tests else "verdicts without their tests"
+    run += f" in {column.seconds:.0f} s" if column.tests and column.seconds else ""
     about = escape(" · ".join(filter(None, [run, column.started[:10], column.url])))
     if column.selection:
         lines.append(f"only <code>-k {escape(column.selection)}</code>")
@@ -178,7 +181,9 @@ def _data(document: Document, titles: Sequence[str], rows: Iterable[Requirement]
             for text, where in ((test.reason, said), (test.remark, remarks)):
                 if text:
                     where[number] = reasons.setdefault(text, len(reasons))
-        columns.append({"title": title, "verdicts": "".join(letters), "reasons": said, "remarks": remarks})
+        columns.append(
+            {"title": title, "verdicts": "".join(letters), "reasons": said, "remarks": remarks, "short": not column.tests}
+        )
     return {
         "verdicts": {letter: {"sign": sign, "word": word} for letter, sign, word in _VERDICTS.values()},
         "columns": columns,

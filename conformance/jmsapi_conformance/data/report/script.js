@@ -53,7 +53,8 @@
     try { history.replaceState(null, "", said.size ? "#?" + said : location.pathname + location.search); } catch { /* some viewers of files allow none */ }
   }
   function recall() {
-    const hash = decodeURIComponent(location.hash.slice(1));
+    let hash = location.hash.slice(1);
+    try { hash = decodeURIComponent(hash); } catch { /* a stray % names nothing */ }
     if (hash.startsWith("?")) {
       const said = new URLSearchParams(location.hash.slice(2));
       search.value = said.get("q") ?? ""; chapter.value = said.get("chapter") ?? ""; level.value = said.get("level") ?? "";
@@ -80,7 +81,7 @@
       ["How to see it", it.test], ["Note", it.note], ["Needs", it.elsewhere]])
       if (text) list.append(element("dt", word), element("dd", text));
     cell.append(list);
-    if (!it.tests.length) cell.append(element("p", "No test of the suite names this requirement."));
+    if (!it.tests.length) cell.append(element("p", "Here is no test that names this requirement: none was run, or there is none."));
     const shown = checked(backends).map(Number);
     for (const t of it.tests) {
       const alike = new Map();  // backends that say the same of this test
@@ -104,6 +105,20 @@
       heading.append(element("code", data.tests[t]));
       cell.append(heading, tests);
     }
+    const known = new Map();  // what certificates in short say, which have no tests
+    for (const i of shown) {
+      const kind = row.dataset.verdicts[i];
+      if (data.columns[i].short && kind !== "u") known.set(kind, [...(known.get(kind) ?? []), data.columns[i].title]);
+    }
+    if (known.size) {
+      const list = element("ul");
+      for (const [kind, titles] of known) {
+        const item = element("li");
+        item.append(element("span", data.verdicts[kind].sign, "key " + kind), element("span", data.verdicts[kind].word + ": ", "hidden"), " " + titles.join(", "));
+        list.append(item);
+      }
+      cell.append(element("h3", "Verdicts whose tests are not in the certificate"), list);
+    }
     detail.append(cell);
     row.after(detail);
     button(row).setAttribute("aria-expanded", "true");
@@ -125,7 +140,7 @@
     if (event.key === "/" && !typing) { event.preventDefault(); search.focus(); search.select(); }
     else if (event.key === "Escape" && event.target === search) { search.value = ""; apply(); remember(); }
     else if (event.key === "Escape") rows.forEach(close);
-    else if (event.key === "ArrowDown" && (event.target === search || row || event.target === document.body)) { event.preventDefault(); move(row, 1); }
+    else if (event.key === "ArrowDown" && (event.target === search || event.target === table || row || event.target === document.body)) { event.preventDefault(); move(row, 1); }
     else if (event.key === "ArrowUp" && row) { event.preventDefault(); move(row, -1); }
     else if (event.key === "Home" && row) { event.preventDefault(); move(row, -rows.length); }
     else if (event.key === "End" && row) { event.preventDefault(); move(row, rows.length); }
