@@ -149,6 +149,9 @@ def read(path: Path) -> Document:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
 
 
+_GOES_WITHOUT_SAYING: Final[dict[str, object]] = {"reason": "", "needs": (), "counts": True, "remark": ""}
+
+
 def write(document: Document, path: Path, *, terse: bool = False) -> None:
     """Write a file of certificates; folders are made as needed.
 
@@ -165,7 +168,7 @@ def write(document: Document, path: Path, *, terse: bool = False) -> None:
 
 
 def _says_something(key: str, value: object) -> bool:
-    return value is False if key == "counts" else bool(value) and key != "seconds"
+    return key != "seconds" and (key not in _GOES_WITHOUT_SAYING or value != _GOES_WITHOUT_SAYING[key])
 
 
 def plain(document: Document) -> dict[str, Any]:
