@@ -26,6 +26,7 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
     Tag,
+    answered,
 )
 
 if TYPE_CHECKING:
@@ -291,23 +292,18 @@ class Checked:
     def _watched(
         self, call: str, future: Future[T], then: Callable[[T], None] | None = None, failed: Callable[[], None] | None = None
     ) -> Future[T]:
-        # A future of our own: it is done only after what we note of the answer is noted.
-        answer: Future[T] = Future()
-
-        def done(inner: Future[T]) -> None:
-            error = inner.exception()
-            if error is not None:
-                self._check_error(call, error)
-                if failed is not None:
-                    failed()
-                answer.set_exception(error)
-                return
+        def value(inner: T) -> T:
             if then is not None:
-                then(inner.result())
-            answer.set_result(inner.result())
+                then(inner)
+            return inner
 
-        future.add_done_callback(done)
-        return answer
+        def refused(error: BaseException) -> BaseException:
+            self._check_error(call, error)
+            if failed is not None:
+                failed()
+            return error
+
+        return answered(future, value, refused)
 
     def _learn(self, capabilities: Capabilities) -> None:
         self._capabilities = capabilities

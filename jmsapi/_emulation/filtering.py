@@ -31,6 +31,7 @@ from jmsapi.spi import (
     ProviderError,
     Support,
     Tag,
+    answered,
     emulated,
     failed,
     none,
@@ -152,18 +153,11 @@ class Filtering(Forwarding):
         return decided.action, decided.text, decided.recheck, bool(decided.caveats), why
 
     def _registered(self, future: Future[Handle], added: _Filter) -> Future[Handle]:
-        answer: Future[Handle] = Future()
+        def opened(consumer: Handle) -> Handle:
+            self._filters[consumer] = added
+            return consumer
 
-        def opened(inner: Future[Handle]) -> None:
-            error = inner.exception()
-            if error is not None:
-                answer.set_exception(error)
-                return
-            self._filters[inner.result()] = added
-            answer.set_result(inner.result())
-
-        future.add_done_callback(opened)
-        return answer
+        return answered(future, opened)
 
     def release(self, handle: Handle) -> Future[None]:
         """Forget the filter with its consumer."""

@@ -19,6 +19,7 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
     Tag,
+    answered,
 )
 
 __all__ = ["Forwarding"]
@@ -49,17 +50,7 @@ class Forwarding:
     def open(self, events: Events) -> Future[Capabilities]:
         """Open the provider below, listening to its events."""
         self._above = events
-        answer: Future[Capabilities] = Future()
-
-        def opened(inner: Future[Capabilities]) -> None:
-            error = inner.exception()
-            if error is not None:
-                answer.set_exception(error)
-            else:
-                answer.set_result(self.changed(inner.result()))
-
-        self.below.open(self).add_done_callback(opened)
-        return answer
+        return answered(self.below.open(self), self.changed)
 
     def close(self) -> Future[None]:
         """Pass down."""

@@ -45,6 +45,7 @@ from jmsapi.spi import (
     Outcome,
     ProviderError,
     Tag,
+    answered,
     failed,
 )
 
@@ -228,18 +229,14 @@ class Reconnecting(Lifecycle):
         return future
 
     def _settled(self, epoch: Epoch, future: Future[None]) -> Future[None]:
-        answer: Future[None] = Future()
+        def refused(error: BaseException) -> BaseException:
+            if not isinstance(error, ProviderError) or not is_loss(error, over=epoch.over):
+                return error
+            self.suspect(epoch, error)
+            text = f"the link was lost before the broker confirmed it ({error.message}); what was acknowledged may come again"
+            return ProviderError(ErrorKind.IN_DOUBT, text)
 
-        def done(settled: Future[None]) -> None:
-            error = settled.exception()
-            if isinstance(error, ProviderError) and (is_loss(error, over=epoch.over)):
-                self.suspect(epoch, error)
-                text = f"the link was lost before the broker confirmed it ({error.message}); what was acknowledged may come again"
-                error = ProviderError(ErrorKind.IN_DOUBT, text)
-            resolve(answer, error=error)
-
-        future.add_done_callback(done)
-        return answer
+        return answered(future, lambda _: None, refused)
 
     def _enlist(self, tx: TxRecord, mine: list[Tag], stale: bool) -> Future[None]:
         with self.guard:

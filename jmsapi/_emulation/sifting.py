@@ -32,6 +32,7 @@ from jmsapi.spi import (
     Provider,
     ProviderError,
     Tag,
+    answered,
 )
 from jmsapi_selector import Selector
 
@@ -349,15 +350,9 @@ def sifted(
         renews: The broker gives messages back only when a consumer ends.
     """
     sifter = Sifter(floor, session, spec, selector, clock, renews=renews)
-    answer: Future[Handle] = Future()
 
-    def done(future: Future[Handle]) -> None:
-        error = future.exception()
-        if error is not None:
-            answer.set_exception(error)
-            return
-        sifter.opened(future.result())
-        answer.set_result(sifter)
+    def opened(inner: Handle) -> Handle:
+        sifter.opened(inner)
+        return sifter
 
-    floor.below.open_consumer(session, spec).add_done_callback(done)
-    return answer
+    return answered(floor.below.open_consumer(session, spec), opened)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -174,7 +175,7 @@ def _counted(context: JMSContext, name: str, selector: str | None) -> dict[str, 
         for message in browser.enumeration:
             waiting += 1
             redelivered += message.jms_redelivered
-            sent = part(lambda message=message: message.jms_timestamp)
+            sent = part(partial(getattr, message, "jms_timestamp"))
             if isinstance(sent, int) and sent and (oldest is None or sent < oldest):
                 oldest = sent
     return {"waiting": waiting, "redelivered": redelivered, "oldest": oldest}

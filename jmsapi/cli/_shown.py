@@ -6,6 +6,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from jmsapi import Message, ObjectMessage
@@ -55,7 +56,7 @@ def json_line(message: Message) -> str:
         return plain(value)
 
     content = {
-        "headers": {name: read(name, part(lambda get=get: get(message))) for name, get in _HEADERS.items()},
+        "headers": {name: read(name, part(partial(get, message))) for name, get in _HEADERS.items()},
         "properties": read("properties", part(lambda: properties_of(message))),
         "body": read("body", shown_body(message)),
     }

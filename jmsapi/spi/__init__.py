@@ -1,6 +1,7 @@
 """The seam between the core, which knows JMS, and providers, which know a wire."""
 
 from jmsapi.spi._errors import ErrorKind, ProviderError
+from jmsapi.spi.answers import answered
 from jmsapi.spi.capabilities import EMULATED, NATIVE, NONE, Capabilities, Level, Support, emulated, none
 from jmsapi.spi.clock import Clock, SystemClock, Timer
 from jmsapi.spi.given_back import GivenBack
@@ -66,6 +67,7 @@ __all__ = [
     "Timer",
     "XAProvider",
     "acknowledge_at_once",
+    "answered",
     "completed",
     "emulated",
     "failed",

@@ -9,7 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, NoReturn, TypeVar
 
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi.spi import (
@@ -27,12 +28,13 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
     Tag,
+    answered,
     failed,
 )
-from jmsapi.testing._line import Line, chained
+from jmsapi.testing._line import Line
 from jmsapi.testing._record import Record
 from jmsapi.testing._recording import Recording
-from jmsapi.testing.seam_faults import Operation, SeamFaults, Way
+from jmsapi.testing.seam_faults import Fault, Operation, SeamFaults, Way
 
 __all__ = ["Faulty"]
 
@@ -253,7 +255,7 @@ class Faulty(Forwarding):
                 return failed(_in_doubt(operation) if operation in _IN_DOUBT else _no_link())
             case Way.FAIL:
                 if fault.after:
-                    return chained(self._line.call(act), Future(), fault.error())
+                    return answered(self._line.call(act), partial(_fail, fault))
                 if undo is not None:
                     self._line.call(undo)
                 return failed(fault.error())
@@ -307,3 +309,8 @@ def _no_link() -> ProviderError:
 def _in_doubt(operation: str) -> ProviderError:
     text = f"the link was cut during {operation} because the test asks for it; whether the broker did it is not known"
     return ProviderError(ErrorKind.IN_DOUBT, text, fatal=True)
+
+
+def _fail(fault: Fault, _: object) -> NoReturn:
+    """Have a call that has gone well go wrong."""
+    raise fault.error()

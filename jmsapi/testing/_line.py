@@ -5,31 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from jmsapi.spi import Clock, ProviderError
+from jmsapi.spi import Clock, ProviderError, answered, failed
 
-__all__ = ["Line", "chained"]
+__all__ = ["Line"]
 
 T = TypeVar("T")
-
-
-def chained(inner: Future[T], answer: Future[T], error: ProviderError | None = None) -> Future[T]:
-    """Let one future have the outcome of another; or, if that succeeds, fail with an error in its place."""
-
-    def done(ended: Future[T]) -> None:
-        cause = ended.exception() or error
-        # A connection that is cut has answered already.
-        with suppress(InvalidStateError):
-            if cause is not None:
-                answer.set_exception(cause)
-            else:
-                answer.set_result(ended.result())
-
-    inner.add_done_callback(done)
-    return answer
 
 
 class _Step:
@@ -120,7 +103,7 @@ class Line:
                 self._running = True
                 step = self._steps[0]
             try:
-                chained(_asked(step.act), step.answer)
+                answered(_asked(step.act), lambda value: value, answer=step.answer)
             finally:
                 with self._lock:
                     self._running = False
@@ -135,6 +118,4 @@ def _asked(act: Callable[[], Future[Any]]) -> Future[Any]:
     try:
         return act()
     except ProviderError as error:
-        refused: Future[Any] = Future()
-        refused.set_exception(error)
-        return refused
+        return failed(error)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
 
 from jmsapi import xa
-from jmsapi.spi import DONE, BranchError, BranchId, Envelope, ErrorKind, ProviderError, completed
+from jmsapi.spi import DONE, BranchError, BranchId, Envelope, ErrorKind, ProviderError, answered, completed
 from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.handles import Session
 from jmsapi_inproc.messages import Message
@@ -240,19 +240,14 @@ class Branches:
             with self._broker.batched():
                 filing.take_effect()
             return completed(value)
-        written, answer = filing.awaited(), Future[T]()
 
-        def tell(_: Future[None]) -> None:
-            error = written.exception()
-            if error is None:
-                answer.set_result(value)
-                return
+        def refused(error: BaseException) -> BaseException:
             room = isinstance(error, ProviderError) and error.kind is ErrorKind.RESOURCE
             failure = BranchError(full if room else xa.XAER_RMFAIL, f"{asked}: {error}")
             failure.__cause__ = error
-            answer.set_exception(failure)
+            return failure
 
-        written.add_done_callback(tell)
+        answer = answered(filing.awaited(), lambda _: value, refused)
         with self._broker.batched():
             submitted = store.submit(filing)
         return answer if submitted else completed(value)

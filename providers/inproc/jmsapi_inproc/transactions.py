@@ -10,7 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, NamedTuple
 
-from jmsapi.spi import DONE, Envelope, ErrorKind, Handle, ProviderError
+from jmsapi.spi import DONE, Envelope, ErrorKind, Handle, ProviderError, answered
 from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.messages import InprocTag, Message
 from jmsapi_inproc.store_filing import Filing
@@ -95,9 +95,7 @@ class Transaction(Handle):
         written = filing.awaited()
         if not store.submit(filing):
             return DONE
-        answer: Future[None] = Future()
-        written.add_done_callback(lambda _: _answer(written.exception(), answer))
-        return answer
+        return answered(written, lambda _: None, _refused)
 
     def _return(self) -> None:
         returned: dict[Queue, list[Message]] = {}
@@ -122,12 +120,9 @@ class Transaction(Handle):
             accepted.consumer.queue.enlisted -= 1
 
 
-def _answer(error: BaseException | None, answer: Future[None]) -> None:
-    if error is None:
-        answer.set_result(None)
-    elif isinstance(error, ProviderError) and error.kind is ErrorKind.RESOURCE:
-        rolled_back = ProviderError(ErrorKind.ROLLED_BACK, f"{error.message}; all of it is rolled back")
-        rolled_back.__cause__ = error
-        answer.set_exception(rolled_back)
-    else:
-        answer.set_exception(error)
+def _refused(error: BaseException) -> BaseException:
+    if not isinstance(error, ProviderError) or error.kind is not ErrorKind.RESOURCE:
+        return error
+    rolled_back = ProviderError(ErrorKind.ROLLED_BACK, f"{error.message}; all of it is rolled back")
+    rolled_back.__cause__ = error
+    return rolled_back
