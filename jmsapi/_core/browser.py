@@ -83,8 +83,11 @@ class BrowserImpl(QueueBrowser):
         try:
             more = True
             while more:
-                link.ask(lambda: provider.credit(handle, _STEP))
+                granted = link.ask(lambda: provider.credit(handle, _STEP))
                 link.call(lambda: provider.drain(handle), asked)
+                if granted.done():
+                    # Without credit nothing comes, which must not look like an empty queue.
+                    link.wait(granted, asked)
                 if tray.cause is not None:
                     raise jms_error(tray.cause, asked) from tray.cause
                 more = len(tray.deliveries) >= _STEP

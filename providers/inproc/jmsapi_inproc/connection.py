@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +35,8 @@ from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
 from jmsapi_inproc.messages import Selector, compiled
 from jmsapi_inproc.settling import accept, accept_stored, enlist, give_up
 from jmsapi_inproc.store_filing import Filing
-from jmsapi_inproc.topics import Subscription, Topic
+from jmsapi_inproc.store_subscribing import attached, ended
+from jmsapi_inproc.topics import Topic
 from jmsapi_inproc.transactions import Transaction
 
 if TYPE_CHECKING:
@@ -135,7 +137,8 @@ class InprocProvider:
             with broker.lock:
                 handle = self._open_consumer(broker, self._living(session), spec, selector)
                 if isinstance(handle, Consumer) and handle.subscription is not None and broker.store is not None:
-                    return _written(broker, handle, handle.subscription)
+                    let_go = partial(_release_child, broker, handle)
+                    return attached(broker.subscriptions, handle.subscription, handle, let_go)
                 return completed(handle)
         except ProviderError as error:
             return failed(error)
@@ -308,11 +311,8 @@ class InprocProvider:
             with broker.lock:
                 self._living(session)
                 if isinstance(what, str):
-                    shelf = broker.subscriptions.unsubscribe(self.client_id, what).queue.shelf
-                    if shelf is not None:
-                        return shelf.erased()
-                else:
-                    broker.remove_temporary(self, what)
+                    return ended(broker.subscriptions, broker.subscriptions.to_unsubscribe(self.client_id, what))
+                broker.remove_temporary(self, what)
         except ProviderError as error:
             return failed(error)
         return DONE
@@ -373,26 +373,3 @@ def _release_child(broker: Broker, child: Producer | Consumer | Browser) -> None
         child.queue.detach(child)
         if child.subscription is not None:
             broker.subscriptions.left(child.subscription)
-
-
-def _written(broker: Broker, consumer: Consumer, subscription: Subscription) -> Future[Handle]:
-    """Return the consumer of a durable subscription when the file has that; under the lock."""
-    shelf = subscription.queue.shelf
-    if shelf is None or shelf.known:
-        return completed(consumer)
-    filing = Filing()
-    shelf.note(filing)
-    filing.otherwise(lambda: _release_child(broker, consumer))
-    filing.otherwise(lambda: broker.subscriptions.undo(subscription))
-    written, answer = filing.awaited(), Future[Handle]()
-
-    def tell(_: Future[None]) -> None:
-        error = written.exception()
-        if error is None:
-            answer.set_result(consumer)
-        else:
-            answer.set_exception(error)
-
-    written.add_done_callback(tell)
-    shelf.store.submit(filing)
-    return answer

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from jmsapi.spi import Address, DestinationKind, Outcome, Tag
+from jmsapi.spi import Address, DestinationKind, Outcome, ProviderError, Tag
 from jmsapi_inproc.filing import forget, recount
 from jmsapi_inproc.messages import CONSUMER_SHIFT, InprocTag, Message, StoredMessage, dead_letter
 from jmsapi_inproc.queues import Queue
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from jmsapi_inproc.handles import Consumer
 
 __all__ = ["accept", "accept_stored", "enlist", "give_up"]
+
+_log = logging.getLogger("jmsapi.inproc")
 
 
 def accept(broker: Broker, tags: Sequence[Tag]) -> int:
@@ -88,16 +91,22 @@ def _take(broker: Broker, tags: Sequence[Tag]) -> Iterator[Accepted]:
 
 
 def _bury(broker: Broker, message: Message, consumer: Consumer, pattern: str, filing: Filing | None) -> None:
-    """Put a message on the dead letter queue; without a pattern, drop it."""
+    """Put a message on the dead letter queue; without a pattern, drop it. If there can be no such queue, it comes again."""
     queue = consumer.queue
+    target = None
+    if pattern:
+        try:
+            target = broker.resolve(Address(DestinationKind.QUEUE, pattern.replace("{name}", queue.name)))
+        except ProviderError as error:
+            _log.warning("a dead letter of %r stays where it is: %s", queue.name, error)
+            _again(queue, message)
+            return
     if filing is not None:
         forget(queue, message, filing)
         filing.otherwise(partial(_again, queue, message))
-    if pattern:
-        target = broker.resolve(Address(DestinationKind.QUEUE, pattern.replace("{name}", queue.name)))
-        if isinstance(target, Queue):
-            letter = dead_letter(message.envelope)
-            if filing is not None:
-                target.plan(letter, consumer.session.connection, filing)
-            else:
-                target.put(Message(letter, message.group))
+    if isinstance(target, Queue):
+        letter = dead_letter(message.envelope)
+        if filing is not None:
+            target.plan(letter, consumer.session.connection, filing)
+        else:
+            target.put(Message(letter, message.group))

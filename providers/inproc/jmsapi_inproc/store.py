@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, cast
 
-from jmsapi.spi import DONE, ErrorKind, ProviderError
+from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_inproc.filing import arrive
 from jmsapi_inproc.messages import DELAYED, Message, StoredMessage
 from jmsapi_inproc.queues import Queue
@@ -35,6 +34,9 @@ MOST_PLACES: Final = 1 << 17
 DELAYED_LEVEL: Final = 15
 _LAST_ORDER: Final = (1 << ORDER_BITS) - 1
 _SWEEP_MS: Final = 10_000
+_ERASE: Final = "DELETE FROM message WHERE key IN (SELECT key FROM message WHERE key > ? AND key < ? LIMIT ?)"
+_ERASED: Final = 1000
+"""The most messages of a place that are taken out at one time."""
 _ALL: Final = ", ".join(COLUMNS)
 _SELECT: Final = f"SELECT {_ALL} FROM message WHERE key > ? AND key <= ? ORDER BY key LIMIT ?"
 
@@ -48,7 +50,7 @@ class Shelf:
         known: Whether the file has it.
     """
 
-    __slots__ = ("_base", "_erasing", "_grouped_in", "_grouped_known", "_noted_in", "grouped", "known", "place", "store")
+    __slots__ = ("_base", "_grouped_in", "_grouped_known", "_noted_in", "grouped", "known", "place", "store")
 
     def __init__(self, store: Store, place: Place, *, known: bool) -> None:
         self.store = store
@@ -57,7 +59,6 @@ class Shelf:
         self.grouped = place.grouped
         """Whether there ever was a message that belongs to a group."""
         self._base = place.number << PLACE_SHIFT
-        self._erasing: Filing | None = None
         self._noted_in: Filing | None = None
         self._grouped_in: Filing | None = None
         self._grouped_known = place.grouped
@@ -71,11 +72,11 @@ class Shelf:
         return self._base | DELAYED_LEVEL << ORDER_BITS | order
 
     def note(self, filing: Filing) -> None:
-        """Have the file know the place when the filing is written."""
-        if not self.known and self._noted_in is not filing:
+        """Have the file know a queue when the filing is written; a subscription is written for who asks for it."""
+        if not self.known and self._noted_in is not filing and not self.place.topic:
             self._noted_in = filing
             self.store.add_place(filing, self.place)
-            filing.then(self._noted)
+            filing.then(self.noted)
 
     def add(self, filing: Filing, message: StoredMessage, *, due: int | None = None) -> None:
         """Write a message."""
@@ -128,19 +129,22 @@ class Shelf:
         self.add(filing, kept, due=message.envelope.delivery_time if delayed else None)
         return kept
 
-    def erased(self) -> Future[None]:
-        """Return what is done when the file has the place no more."""
-        return DONE if self._erasing is None else self._erasing.awaited()
-
     def erase(self) -> None:
-        """Take the place out of the file, with all its messages."""
-        filing = self._erasing = Filing(owed=True)
-        filing.awaited()
-        filing.sql("DELETE FROM message WHERE key > ? AND key < ?", self._base, self._base + (1 << PLACE_SHIFT))
-        filing.sql("DELETE FROM place WHERE id = ?", self.place.number)
+        """Take the place out of the file, with all its messages: not all at once, so that neither time nor room is wanting."""
         self.known = False
-        filing.then(lambda: self.store.free(self.place))
+        filing = Filing(owed=True)
+        filing.sql(_ERASE, self._base, self._base + (1 << PLACE_SHIFT), _ERASED)
+        self.store.remove_place(filing, self.place)
+        filing.then(self._erased)
         self.store.submit(filing)
+
+    def _erased(self) -> None:
+        if self.store.closing:
+            return
+        if self.store.highest(self._base, self._base + (1 << PLACE_SHIFT) - 1) > self._base:
+            self.erase()
+        else:
+            self.store.free(self.place)
 
     def closed(self, delayed: Iterable[Message]) -> None:
         """The queue is gone, and these delayed messages of it in memory."""
@@ -164,7 +168,8 @@ class Shelf:
         schedule.left()
         self.store.submit(filing)
 
-    def _noted(self) -> None:
+    def noted(self) -> None:
+        """Take note that the file has the place."""
         self.known = True
         self._noted_in = None
 
@@ -258,9 +263,16 @@ class Store:
         return cast("list[tuple[int, int]]", list(found))
 
     def message_of(self, row: Row) -> StoredMessage:
-        """Return the message of a row."""
+        """Return the message of a row.
+
+        Raises:
+            ProviderError: The row holds none; then the broker ends.
+        """
         key = cast("int", row[0])
-        return StoredMessage(envelope_of(row), key, key & _LAST_ORDER, cast("int", row[2]))
+        try:
+            return StoredMessage(envelope_of(row), key, key & _LAST_ORDER, cast("int", row[2]))
+        except ProviderError as error:
+            raise self._damaged(error) from error
 
     def place_of(self, key: int) -> int:
         """Return the number of the place a message is in."""
@@ -289,6 +301,10 @@ class Store:
             place.selector,
             int(place.grouped),
         )
+
+    def remove_place(self, filing: Filing, place: Place) -> None:
+        """Take a place out; its messages are for ``Shelf.erase``."""
+        filing.sql("DELETE FROM place WHERE id = ?", place.number)
 
     def leave_in_order(self, places: Iterable[Queue | Topic]) -> None:
         """Write what is only in memory, since the broker ends."""
@@ -352,7 +368,10 @@ class Store:
         try:
             yield from cast("Iterable[Row]", self._reader.execute(statement, values))
         except sqlite3.Error as error:
-            self.file.as_it_is = True
-            cause = refusal(self.file.path, f"reading failed: {error}; it is left as it is")
-            self._broker.broken_soon(cause)
-            raise cause from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> ProviderError:
+        self.file.as_it_is = True
+        cause = refusal(self.file.path, f"reading failed: {error}; it is left as it is")
+        self._broker.broken_soon(cause)
+        return cause

@@ -32,6 +32,7 @@ def put_right(connection: sqlite3.Connection, place_shift: int) -> None:
     connection.execute(
         "DELETE FROM branch_work WHERE branch NOT IN (SELECT id FROM branch) OR key NOT IN (SELECT key FROM message)"
     )
+    _take_out_strays(connection, place_shift)
     # Messages that are not PERSISTENT stay when the broker ended in order; else they go, as they must not come twice (4.7-2).
     if not connection.execute(f"DELETE FROM place WHERE id = {CLOSED_IN_ORDER}").rowcount:
         connection.execute(f"DELETE FROM message WHERE delivery_mode = 1 AND {_NOT_HELD}")
@@ -40,3 +41,16 @@ def put_right(connection: sqlite3.Connection, place_shift: int) -> None:
         "DELETE FROM place WHERE topic = 0 AND NOT EXISTS (SELECT 1 FROM message WHERE key > id << ? AND key < (id + 1) << ?)",
         (place_shift, place_shift),
     )
+
+
+def _take_out_strays(connection: sqlite3.Connection, place_shift: int) -> None:
+    """Take out what is left of places that are gone: a place ends before its messages, which are taken out a part at a time."""
+    places = {number for (number,) in connection.execute("SELECT id FROM place")}
+    place = 1
+    while True:
+        (key,) = connection.execute("SELECT min(key) FROM message WHERE key >= ?", (place << place_shift,)).fetchone()
+        if key is None:
+            return
+        place = (key >> place_shift) + 1
+        if place - 1 not in places:
+            connection.execute(f"DELETE FROM message WHERE key >= ? AND key < ? AND {_NOT_HELD}", (key, place << place_shift))

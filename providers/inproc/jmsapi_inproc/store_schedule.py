@@ -100,7 +100,7 @@ class Schedule:
                 continue
             row = self._store.row(number)
             queue = self._broker.queue_of(self._store.place_of(number))
-            if row is not None and queue is not None:
+            if row is not None and queue is not None and not queue.gone:
                 self._keep((when, number))
                 queue.delay(self._store.message_of(row))
 

@@ -4,9 +4,9 @@ What belongs together is a ``Filing``. It is submitted under the broker's lock, 
 in memory come when it is on disk, again under the lock; whoever waits for it is told outside of it.
 
 A full disk fails the filings for which there is no room, one by one, and nothing else; new messages a little earlier, so that
-what is there can be taken out. What nobody waits for is owed, and written before anything that comes after it. What SQLite can
-never take - too big, no text - fails its own filing. Any other failure of the disk ends the broker: whether the last commit
-counts is known only when the file is opened again.
+what is there can be taken out. What nobody waits for is owed: it is written before anything that comes after it, and tried
+again each second. What SQLite can never take - too big, no text - fails its own filing. Any other failure of the disk ends the
+broker: whether the last commit counts is known only when the file is opened again.
 
 Spec: 4.4.7-5, 4.7-3, 4.10-3.
 """
@@ -33,6 +33,8 @@ __all__ = ["Writer", "WriterOwner"]
 
 _log = logging.getLogger("jmsapi.inproc")
 _NAP_S: Final = 60.0
+_AGAIN_S: Final = 1.0
+"""How long what is owed waits for room before it is tried again, when nothing else is written."""
 _UNTOLD: Final = "what was written to %s did not %s"
 _ROWS: Final = (100, 10, 1)
 """How many rows one statement takes. Between two steps of SQLite another thread may run; many rows a step means few steps."""
@@ -112,16 +114,21 @@ class Writer:
         while True:
             with self._changed:
                 while not self._waiting and not self._resting:
-                    self._changed.wait(_NAP_S)
-                if not self._waiting:
-                    self._thread = None
-                    return
+                    if not self._changed.wait(_AGAIN_S if self._owed else _NAP_S) and self._owed:
+                        break
                 filings, self._waiting = self._waiting, []
             try:
-                self._write(filings)
+                if filings:
+                    self._write(filings)
+                else:
+                    self._write_owed()
             except Exception as error:
                 # Whatever it is: nobody may wait for ever.
                 self._break(filings, error)
+            with self._changed:
+                if self._resting and not filings and not self._waiting:
+                    self._thread = None
+                    return
 
     def _write(self, filings: list[Filing]) -> None:
         try:
@@ -131,12 +138,12 @@ class Writer:
                 self._break(filings, error)
                 return
             if is_full(error):
-                # What is written twice, in the log and in the file itself, need be there only once.
-                with contextlib.suppress(sqlite3.Error):
-                    self._file.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._make_room()
         else:
             self._finish([*self._owed, *filings])
             self._owed = []
+            return
+        if not self._write_owed(filings):
             return
         for index, filing in enumerate(filings):
             try:
@@ -152,6 +159,38 @@ class Writer:
             else:
                 self._finish([*self._owed, filing])
                 self._owed = []
+
+    def _write_owed(self, behind: Sequence[Filing] = ()) -> bool:
+        """Write what is owed, if there is room now; False when the file can be used no more: what is behind it has ended, too."""
+        owed = self._owed
+        if not owed:
+            return True
+        try:
+            self._commit(owed)
+        except Exception as error:
+            if not self._goes_on(error):
+                self._break(behind, error)
+                return False
+            if is_full(error):
+                self._make_room()
+                return True
+        else:
+            self._finish(owed)
+            self._owed = []
+            return True
+        # One of them can never be written: the others need not wait for that.
+        self._owed = []
+        for index, filing in enumerate(owed):
+            self._write([filing])
+            if self._cause is not None:
+                self._end([*owed[index + 1 :], *behind], self._cause)
+                return False
+        return True
+
+    def _make_room(self) -> None:
+        # What is written twice, in the log and in the file itself, need be there only once.
+        with contextlib.suppress(sqlite3.Error):
+            self._file.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _goes_on(self, error: Exception) -> bool:
         """Return whether only what was to be written failed, and the file is as it was."""

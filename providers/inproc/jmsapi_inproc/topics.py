@@ -79,7 +79,19 @@ class Topic:
 class Subscription:
     """One subscription, with or without consumers."""
 
-    __slots__ = ("_excluded", "_selector", "key", "no_local", "queue", "selector_text", "shared", "topic")
+    __slots__ = (
+        "_excluded",
+        "_selector",
+        "ending",
+        "filings",
+        "key",
+        "no_local",
+        "queue",
+        "replaces",
+        "selector_text",
+        "shared",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -97,6 +109,12 @@ class Subscription:
         self.selector_text = spec.selector
         self.no_local = spec.no_local
         self.queue = Queue(broker, topic.name) if shelf is None else stored_queue(broker, topic.name, shelf)
+        self.replaces: Subscription | None = None
+        """In whose place it comes when it is written."""
+        self.filings = 0
+        """How many consumers wait for it to be written."""
+        self.ending = False
+        """It is being written that it ends."""
         self._selector = selector
         self._excluded = connection if spec.no_local else None
         """The connection that made it; a durable subscription goes by its client id instead, now and later (6.11.3-12)."""
@@ -114,6 +132,16 @@ class Subscription:
     def same_as(self, topic: Topic, spec: ConsumerSpec) -> bool:
         """Return whether a request is for this subscription as it is, not for another in its place."""
         return self.topic is topic and self.selector_text == spec.selector and self.no_local == spec.no_local
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is being written that it comes or goes."""
+        return self.ending or self.replaces is not None or (self.filings > 0 and not self.written)
+
+    @property
+    def written(self) -> bool:
+        """Whether it is in the file, if it has to be."""
+        return self.queue.shelf is None or self.queue.shelf.known
 
     def end(self) -> None:
         """Leave the topic and drop all messages."""
@@ -145,17 +173,23 @@ class Subscriptions:
         old = None if key is None else self._by_key.get(key)
         if key is not None and old is not None:
             self._check(old, key, topic, spec, most_consumers)
-            if old.same_as(topic, spec):
+            if old.same_as(topic, spec) and not old.ending:
                 return old
+            if old.busy:
+                raise _busy(f"durable subscription {_of(key)}")
             if old.queue.enlisted:
                 raise ProviderError(
                     ErrorKind.IN_USE,
                     f"durable subscription {_of(key)} cannot be replaced by one with another topic or selector: an open "
                     "transaction holds messages of it; commit or roll back first",
                 )
-            old.end()
         shelf = None if key is None or not key.durable else self._broker.shelf_for(topic.name, key, spec)
-        return self._add(Subscription(self._broker, topic, spec, selector, key, connection, shelf))
+        new = self._add(Subscription(self._broker, topic, spec, selector, key, connection, shelf))
+        if old is not None and shelf is not None:
+            new.replaces = old
+        elif old is not None:
+            old.end()
+        return new
 
     def restore(self, topic: Topic, shelf: Shelf) -> Subscription:
         """Put a durable subscription in place as the file has it."""
@@ -178,25 +212,30 @@ class Subscriptions:
             self._by_key[new.key] = new
         return new
 
-    def undo(self, subscription: Subscription) -> None:
-        """End a durable subscription that could not be written, if no other consumer waits for it to be."""
-        if subscription.queue.consumers:
-            return
-        if subscription.key is not None and self._by_key.get(subscription.key) is subscription:
-            del self._by_key[subscription.key]
-        subscription.end()
+    def settled(self, new: Subscription) -> None:
+        """Take note that a durable subscription has been written, or could not be: then the one it replaces stays."""
+        new.filings -= 1
+        old = new.replaces
+        if new.written:
+            new.replaces = None
+            if old is not None:
+                old.end()
+        elif not new.filings:
+            if new.key is not None and self._by_key.get(new.key) is new:
+                del self._by_key[new.key]
+                if old is not None:
+                    self._by_key[new.key] = old
+            new.end()
 
     def left(self, subscription: Subscription) -> None:
         """Take note that a consumer left: the last one ends a non-durable subscription."""
         key = subscription.key
         if subscription.queue.consumers or (key is not None and key.durable):
             return
-        subscription.end()
-        if key is not None and self._by_key.get(key) is subscription:
-            del self._by_key[key]
+        self.end(subscription)
 
-    def unsubscribe(self, client_id: str | None, name: str) -> Subscription:
-        """End the durable subscription of that client id and name.
+    def to_unsubscribe(self, client_id: str | None, name: str) -> Subscription:
+        """Return the durable subscription of that client id and name, which may be ended.
 
         Raises:
             ProviderError: SUBSCRIPTION when there is none; IN_USE when it has consumers or an open transaction holds messages.
@@ -211,9 +250,15 @@ class Subscriptions:
             raise ProviderError(
                 ErrorKind.IN_USE, f"unsubscribe {name!r}: an open transaction holds messages of it; commit or roll back first"
             )
-        del self._by_key[key]
-        subscription.end()
+        if subscription.busy:
+            raise _busy(f"unsubscribe {name!r}: it")
         return subscription
+
+    def end(self, subscription: Subscription) -> None:
+        """End a subscription that has a name."""
+        if subscription.key is not None and self._by_key.get(subscription.key) is subscription:
+            del self._by_key[subscription.key]
+        subscription.end()
 
     def clear(self) -> None:
         """Forget all."""
@@ -251,3 +296,7 @@ def _key(spec: ConsumerSpec, connection: InprocProvider) -> SubscriptionKey | No
 
 def _of(key: SubscriptionKey) -> str:
     return f"{key.name!r}" + ("" if key.client_id is None else f" of client id {key.client_id!r}")
+
+
+def _busy(what: str) -> ProviderError:
+    return ProviderError(ErrorKind.IN_USE, f"{what} is being written or ended by another call")

@@ -202,6 +202,16 @@ def test_a_dead_letter_does_not_expire(line, bench):
     assert (dead.envelope.body, dead.envelope.expiration) == ("bad", 0)
 
 
+def test_a_dead_letter_for_which_there_can_be_no_queue_comes_again(bench, caplog):
+    line = bench.connect(dead_letter="jmsapi-temporary.graveyard")
+    line.send("q", "bad")
+    tap = line.tap("q")
+    tap.settle(tap.take(), Outcome.REJECTED)
+    (again,) = tap.take()
+    assert (again.envelope.body, again.delivery_count) == ("bad", 2)
+    assert "stays where it is" in caplog.text
+
+
 def test_the_dead_letter_queue_can_be_named_or_left_out(bench):
     named, without = bench.connect(dead_letter="graveyard"), bench.connect(dead_letter="")
     for line in (named, without):

@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -62,10 +63,57 @@ class File:
         self.store.submit(filing)
         written.result(20)
 
+    @contextlib.contextmanager
+    def no_room(self, until: Callable[[str], bool] = lambda _: True) -> Iterator[list[str]]:
+        """Let it have no room for anything for a while: not even for taking something out.
+
+        Args:
+            until: Given a statement that writes, returns whether there is no room for it.
+        Returns:
+            The statements that were refused.
+        """
+        refused: list[str] = []
+        connection = self.store.file.writer
+        self.store.file.writer = cast("sqlite3.Connection", _NoRoom(connection, until, refused))
+        try:
+            yield refused
+        finally:
+            self.store.file.writer = connection
+
+    def places(self) -> list[tuple[str, str | None]]:
+        """Return the durable subscriptions of the file: topic and selector."""
+        with contextlib.closing(sqlite3.connect(self.path, timeout=20)) as asking:
+            return asking.execute("SELECT name, selector FROM place WHERE topic = 1 ORDER BY name").fetchall()
+
+    def rows(self) -> int:
+        """Return how many messages the file has."""
+        with contextlib.closing(sqlite3.connect(self.path, timeout=20)) as asking:
+            return asking.execute("SELECT count(*) FROM message").fetchone()[0]
+
     def texts(self, queue: str) -> list[str | None]:
         """Take everything from a queue."""
         with self.context() as context:
             return taken(context.create_consumer(context.create_queue(queue)))
+
+
+class _NoRoom:
+    """A connection to a file on a disk that is full."""
+
+    def __init__(self, connection: sqlite3.Connection, until: Callable[[str], bool], refused: list[str]) -> None:
+        self._connection = connection
+        self._until = until
+        self._refused = refused
+
+    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        if statement.split()[0] in ("INSERT", "DELETE", "UPDATE") and self._until(statement):
+            self._refused.append(statement)
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self._connection.execute(statement, *values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
 
 
 def taken(consumer: jmsapi.JMSConsumer) -> list[str | None]:
