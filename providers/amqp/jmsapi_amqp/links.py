@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jmsapi.spi import Address, Delivery, ErrorKind, Handle, ProviderError, Tag
+from jmsapi.spi import Address, Delivery, ErrorKind, Handle, Outcome, ProviderError, Tag
 from jmsapi_amqp import engine
 from jmsapi_amqp.codec import Described, envelope_of, quick_delivery_count
 from jmsapi_amqp.engine import Pointer
@@ -265,6 +265,10 @@ class ReceiverLink(_Link):
         """Some deliveries failed and are left for the session's end to count."""
         self.batch: list[Delivery] = []
         self.unsettled: set[int] = set()
+        self.returning: list[tuple[int, Outcome]] = []
+        """What goes back, as soon as it is known whether the link ends."""
+        self.giving_back = False
+        """The link ends when what failed has gone back."""
         self.draining: list[Promise[None]] = []
         self.window: int | None = None
         """The most credit given to the broker at one time; the rest is kept back and follows as deliveries come."""
@@ -274,6 +278,16 @@ class ReceiverLink(_Link):
         self.companion: ReceiverLink | None = None
         """A link that ends with this one."""
         self._parts: list[bytes] = []
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the broker may send more."""
+        return self.pointer is not None and engine.link_credit(self.pointer) > engine.link_queued(self.pointer)
+
+    def take_returning(self) -> list[tuple[int, Outcome]]:
+        """Take what goes back."""
+        returning, self.returning = self.returning, []
+        return returning
 
     def grant(self, credit: int) -> None:
         """Allow more deliveries."""

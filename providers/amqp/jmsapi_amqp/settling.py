@@ -7,18 +7,26 @@ who finds it free writes by itself. Nothing else is done that way: no events are
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import DONE, Outcome, ProviderError, failed
 from jmsapi_amqp import engine
+from jmsapi_amqp.draining import pause
+from jmsapi_amqp.engine import Pointer
+from jmsapi_amqp.tasks import spawn
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
+    from jmsapi_amqp.links import ReceiverLink
 
-__all__ = ["Settling"]
+__all__ = ["Settling", "return_now"]
+
+RETURN_S: Final = 0.05
+"""How long what goes back waits for the end of its consumer, in seconds, where it would come back to it at once."""
 
 
 class Settling:
@@ -111,25 +119,62 @@ def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: 
     """Say what became of deliveries; those whose link has ended are past saying."""
     incoming = connection.incoming
     fails_with_session = connection.book.fails_with_session
+    may_wait = connection.book.returns_at_once and outcome in (Outcome.FAILED, Outcome.RELEASED)
     for number in numbers:
-        found = incoming.pop(number, None)
+        found = incoming.get(number)
         if found is None:
             continue
         delivery, link = found
+        if may_wait and link.has_room:
+            _return_later(connection, link, number, outcome)
+            continue
+        del incoming[number]
         link.unsettled.discard(number)
         if outcome is Outcome.FAILED and fails_with_session:
             link.failed = True
             continue
-        if state is not None:
-            engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
-            engine.delivery_update(delivery, engine.TRANSACTIONAL)
-        elif outcome is Outcome.ACCEPTED:
-            engine.delivery_update(delivery, engine.ACCEPTED)
-        elif outcome is Outcome.RELEASED:
-            engine.delivery_update(delivery, engine.RELEASED)
-        elif outcome is Outcome.FAILED:
-            engine.disposition_set_failed(engine.delivery_local(delivery), True)
-            engine.delivery_update(delivery, engine.MODIFIED)
-        else:
-            engine.delivery_update(delivery, engine.REJECTED)
-        engine.delivery_settle(delivery)
+        _say(delivery, outcome, state)
+
+
+def _say(delivery: Pointer, outcome: Outcome, state: bytes | None) -> None:
+    if state is not None:
+        engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
+        engine.delivery_update(delivery, engine.TRANSACTIONAL)
+    elif outcome is Outcome.ACCEPTED:
+        engine.delivery_update(delivery, engine.ACCEPTED)
+    elif outcome is Outcome.RELEASED:
+        engine.delivery_update(delivery, engine.RELEASED)
+    elif outcome is Outcome.FAILED:
+        engine.disposition_set_failed(engine.delivery_local(delivery), True)
+        engine.delivery_update(delivery, engine.MODIFIED)
+    else:
+        engine.delivery_update(delivery, engine.REJECTED)
+    engine.delivery_settle(delivery)
+
+
+def _return_later(connection: Connection, link: ReceiverLink, number: int, outcome: Outcome) -> None:
+    """Wait a moment with a delivery that goes back: most go back because their consumer ends."""
+    if not link.returning:
+        connection.submit(_begin_return, connection, link)
+    link.returning.append((number, outcome))
+
+
+def _begin_return(connection: Connection, link: ReceiverLink) -> None:
+    spawn(_return(connection, link))
+
+
+async def _return(connection: Connection, link: ReceiverLink) -> None:
+    with contextlib.suppress(ProviderError):  # the connection has ended, and the broker has them back
+        await pause(connection, RETURN_S)
+        return_now(connection, link.take_returning())
+
+
+def return_now(connection: Connection, returning: list[tuple[int, Outcome]]) -> None:
+    """Give deliveries back that were kept for a moment. Threads: the I/O thread."""
+    for number, outcome in returning:
+        found = connection.incoming.get(number)
+        if found is not None:
+            delivery, link = found
+            del connection.incoming[number]
+            link.unsettled.discard(number)
+            _say(delivery, outcome, None)

@@ -54,6 +54,8 @@ class Broker:
     """AMQP sessions are used again rather than ended."""
     fails_with_session = False
     """A FAILED outcome counts only when the session ends with the delivery unsettled."""
+    returns_at_once = False
+    """What a consumer gives back comes back to it at once while it has credit, and the broker counts how often."""
     credit_window: int | None = None
     """The most credit a consumer's link is given at one time."""
 

@@ -17,6 +17,7 @@ from jmsapi.spi import (
     DestinationKind,
     Envelope,
     ErrorKind,
+    Outcome,
     ProviderError,
     emulated,
     none,
@@ -25,8 +26,10 @@ from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, o
 from jmsapi_amqp.brokers.base import Broker
 from jmsapi_amqp.brokers.rabbit_delay import DelayQueues
 from jmsapi_amqp.brokers.rabbit_subscriptions import RabbitSubscriptions
+from jmsapi_amqp.draining import drained
 from jmsapi_amqp.links import ReceiverLink, Routed, SenderLink, WireSession
 from jmsapi_amqp.management import Management, part, unpart
+from jmsapi_amqp.settling import return_now
 from jmsapi_amqp.tasks import spawn
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ class Rabbit(Broker):
     null_body = b"\x00\x53\x77\x40"  # a message without a body section ends the session (4.0.5)
     sends_user_id = False  # one that is not the login ends the session (4.0.5)
     acquirer_tells = True
+    # A quorum queue drops or dead-letters a message after so many returns, 20 by default (4.0.5).
+    returns_at_once = True
     max_sessions = 60
     # 4.0.5 now and then leaves a begin unanswered that comes right behind the end of the channel's last session, also when
     # it has answered that end (tests/providers/amqp/test_rabbit.py).
@@ -229,7 +234,16 @@ class Rabbit(Broker):
         return link
 
     async def release(self, connection: Connection, link: SenderLink | ReceiverLink) -> None:
-        """End a link, and the queue or lock that was made for it alone."""
+        """End a link, and the queue or lock that was made for it alone.
+
+        What failed is said to have when nothing can come any more; what nobody had goes back with the link.
+        """
+        if isinstance(link, ReceiverLink):
+            failed = [one for one in link.take_returning() if one[1] is Outcome.FAILED]
+            if failed or link.giving_back:  # a consumer and its session may be released at the same time
+                link.giving_back = True
+                await drained(connection, link)
+                return_now(connection, failed)
         await super().release(connection, link)
         queue = self._own_queues.pop(link.number, None)
         if queue is not None:
