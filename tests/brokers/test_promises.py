@@ -274,6 +274,21 @@ def test_more_messages_than_a_broker_gives_credit_for_are_sent_in_order(each_bro
     assert [text(consumer.receive(WAIT_MS)) for _ in range(2500)] == [str(number) for number in range(2500)]
 
 
+def test_a_consumer_that_holds_its_acknowledgements_gets_more_than_any_broker_sends_ahead(
+    each_broker: Broker, opened: Open, name: str
+) -> None:
+    """Classic that is given much credit at once sends 200 messages and then none before it hears of one."""
+    context = opened(each_broker, "amqp", JMSContext.CLIENT_ACKNOWLEDGE)
+    queue = context.create_queue(name)
+    producer = context.create_producer().set_delivery_mode(1)
+    for number in range(600):
+        producer.send(queue, str(number))
+    consumer = context.create_consumer(queue)
+    assert [text(consumer.receive(WAIT_MS)) for _ in range(600)] == [str(number) for number in range(600)]
+    context.acknowledge()
+    assert consumer.receive_no_wait() is None
+
+
 def _more_than(proxy: FaultProxy, before: int) -> bool:
     return proxy.accepted > before
 

@@ -27,7 +27,7 @@ class Classic(Broker):
 
     product = "classic"
     # Classic 6.3.1 pages 200 messages in and looks for more only at an ack or a flow: a consumer that holds its acks and
-    # was given 1000 at once gets 200 and then nothing (tests/providers/amqp/test_classic.py).
+    # was given 1000 at once gets 200 and then nothing (tests/brokers/test_promises.py).
     credit_window = 100
     fails_with_session = True
 

@@ -55,7 +55,7 @@ class Rabbit(Broker):
     returns_at_once = True
     max_sessions = 60
     # 4.0.5 now and then leaves a begin unanswered that comes right behind the end of the channel's last session, also when
-    # it has answered that end (tests/providers/amqp/test_rabbit.py).
+    # it has answered that end.
     keeps_sessions = True
 
     def __init__(self, options: AmqpOptions, properties: dict[str, object], offered: tuple[str, ...]) -> None:
