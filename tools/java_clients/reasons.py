@@ -14,7 +14,7 @@ from jmsapi_conformance.document import Outcome
 from jmsapi_conformance.inventory import by_id
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["Reason", "explained", "left_out", "load", "patterns"]
+__all__ = ["Reason", "explained", "fits", "left_out", "load", "patterns"]
 
 _FILE: Final = Path(__file__).with_name("reasons.toml")
 
@@ -29,16 +29,25 @@ class Reason:
     """Names of tests; ``*`` stands for any text."""
     says: str
     """What the client does."""
-    requirement: str
+    requirement: str = ""
     """The id that shows the test right; all ids of the test when empty."""
+    failure: str = ""
+    """A part of what the failed test said; without it every failure of such a test is this one."""
+    sometimes: bool = False
+    """Whether the test passes in some runs."""
 
-    def covers(self, client: str, test: str) -> bool:
+    def covers(self, client: str, outcome: Outcome) -> bool:
         """Return whether a failure of a client is this one."""
-        return client in self.clients and _one_of(self.tests, test)
+        return client in self.clients and self.failure in outcome.reason and _one_of(self.tests, outcome.test)
 
 
 def _one_of(patterns: Iterable[str], test: str) -> bool:
-    return any(re.fullmatch(_expression(one), test) for one in patterns)
+    return any(fits(one, test) for one in patterns)
+
+
+def fits(pattern: str, test: str) -> bool:
+    """Return whether a pattern is for a test."""
+    return re.fullmatch(_expression(pattern), test) is not None
 
 
 def _expression(pattern: str) -> str:
@@ -54,7 +63,8 @@ def load(path: Path = _FILE) -> list[Reason]:
     """Read the reasons; an id that is no requirement is refused."""
     found: list[Reason] = []
     for one in _tables(path)["deviation"]:
-        reason = Reason(tuple(one["clients"]), tuple(one["tests"]), one["says"], one.get("requirement", ""))
+        said = {name: one[name] for name in ("requirement", "failure", "sometimes") if name in one}
+        reason = Reason(tuple(one["clients"]), tuple(one["tests"]), one["says"], **said)
         if reason.requirement:
             by_id(reason.requirement)
         found.append(reason)
@@ -91,7 +101,7 @@ def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason
         if one.verdict is not Verdict.FAIL:
             told.append(one)
             continue
-        why = next((reason for reason in known if reason.covers(client, one.test)), None)
+        why = next((reason for reason in known if reason.covers(client, one)), None)
         if why is None:
             unknown.append(f"{one.test}: {one.reason}")
             told.append(one)

@@ -111,7 +111,8 @@ def test_a_session_with_two_listeners_is_set_up_while_its_connection_is_stopped(
     for queue, listener in zip(queues, listeners, strict=True):
         send_texts(other_session, queue, "1", "2")
         session.create_consumer(queue).message_listener = listener
-    expect_nothing_for(connection.create_session().create_consumer(queues[0]))
+    with connection.create_session() as looking:
+        expect_nothing_for(looking.create_consumer(queues[0]))
     assert [listener.messages for listener in listeners] == [[], []]
     connection.start()
     assert [listener.wait_for_texts(2) for listener in listeners] == [["1", "2"], ["1", "2"]]

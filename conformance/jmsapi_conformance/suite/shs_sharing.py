@@ -186,7 +186,10 @@ def share(connect: Connect, kind: str, topic: Topic, name: str, count: int, pref
 
 
 def share_in_threads(kind: str, connect: Connect, topic: Topic, sender: Session, names: Names) -> None:
-    """See that listeners of two sessions of one connection and of a second connection get each message once between them."""
+    """See that listeners of two sessions of one connection and of a second connection get each message once between them.
+
+    Which threads a client calls them in is its own affair, as long as these are several.
+    """
     name = names.subscription()
     connection = connect(prefetch=2)
     consumers = [subscribe(connection.create_session(), kind, topic, name) for _ in range(2)]
@@ -201,7 +204,7 @@ def share_in_threads(kind: str, connect: Connect, topic: Topic, sender: Session,
         consumer.close()
     assert in_total(received) == sorted(map(str, range(30)))
     assert all(received)
-    assert len(set[int]().union(*(listener.threads for listener in listeners))) == 3
+    assert len(set[int]().union(*(listener.threads for listener in listeners))) > 1
 
 
 def close_all(*consumers: MessageConsumer) -> None:
