@@ -18,7 +18,7 @@ from jmsapi import (
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect
-from jmsapi_conformance.kit import expect_nothing_for, receive, receive_text, send_texts, skip_unless_native
+from jmsapi_conformance.kit import QUIET_MS, expect_nothing_for, receive, receive_text, send_texts, skip_unless_native, text_of
 from jmsapi_conformance.marks import needs, requirement
 
 KINDS = pytest.mark.parametrize(
@@ -117,6 +117,9 @@ def test_a_temporary_destination_goes_with_its_connection(connect: Connect, othe
         assert isinstance(error, InvalidDestinationException)
     with pytest.raises(JMSException):
         connect().create_session().create_consumer(destination)
+    # That is refused to any other connection; so see by its bare name, where the broker lets us, that what it held is gone.
+    if kind == "queue":
+        assert first_under(name_of(destination), connect().create_session()) != "while it is there"
 
 
 @requirement("4.4.3-6", "B.3.2-1")
@@ -192,3 +195,13 @@ def temporary(session: Session, kind: str) -> TemporaryQueue | TemporaryTopic:
 def name_of(destination: TemporaryQueue | TemporaryTopic) -> str:
     """Return the name of either kind."""
     return destination.queue_name if isinstance(destination, TemporaryQueue) else destination.topic_name
+
+
+def first_under(name: str, session: Session) -> str | None:
+    """Return the first text in a queue of this name; None where there is none, or the broker keeps strangers off."""
+    try:
+        with session.create_consumer(session.create_queue(name)) as consumer:
+            message = consumer.receive(QUIET_MS)
+    except JMSException:
+        return None
+    return None if message is None else text_of(message)

@@ -160,7 +160,7 @@ class Lifecycle:
             left(None)
             return
         self._loop.later(self._options.close_timeout_ms / 1000, lambda: self._give_up(link, left))
-        link.disconnect(lambda _: self._links.leave(left))
+        self._subscribing.leave_temporaries(lambda _: link.disconnect(lambda _: self._links.leave(left)))
 
     def _links_gone(self) -> None:
         """Let go of everything but the thread."""

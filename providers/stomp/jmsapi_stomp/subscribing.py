@@ -14,6 +14,7 @@ from itertools import count
 from typing import Final
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
+from jmsapi_stomp.artemis import Artemis
 from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
@@ -141,17 +142,21 @@ class Subscribing:
     def _long_grace(self, done: Done) -> None:
         self._wiring.loop.later(max(self._wiring.options.drain_ms, _LONG_GRACE_MS) / 1000, lambda: done(None))
 
-    def _empty(self, plan: Plan) -> Steps[None]:
-        """Consume what is left in a queue: until nothing more comes, for STOMP cannot ask how much there is."""
-        consumer = self._side_consumer(plan)
-        yield lambda done: self._consumers.subscribe(consumer, done)
-        while True:
+    def _empty(self, *plans: Plan) -> Steps[None]:
+        """Consume what is left in queues: until nothing more comes, for STOMP cannot ask how much there is."""
+        consumers = [self._side_consumer(plan) for plan in plans]
+        for consumer in consumers:
+            yield partial(self._consumers.subscribe, consumer)
+        while consumers:
             yield self._long_grace
-            if not consumer.unsettled:
+            tags = [tag for consumer in consumers for tag in consumer.unsettled]
+            if not tags:
                 break
-            consumer.buffer.clear()
-            yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
-        yield lambda done: self._consumers.release(consumer, done)
+            for consumer in consumers:
+                consumer.buffer.clear()
+            yield partial(self._consumers.acknowledge, tags)
+        for consumer in consumers:
+            yield partial(self._consumers.release, consumer)
 
     def _locked(self, queue: str, name: str) -> Steps[Link]:
         try:
@@ -302,6 +307,12 @@ class Subscribing:
         else:
             spec = ConsumerSpec(address)
             run(self._empty(wiring.dialect.plan(spec, None)), done)
+
+    def leave_temporaries(self, done: Done) -> None:
+        """The connection closes, and its temporary queues go with it: Artemis deletes those that are empty, so empty them."""
+        dialect = self._wiring.dialect
+        queues = [one for one in self._wiring.temporary if not one.kind.is_topic] if isinstance(dialect, Artemis) else []
+        run(self._empty(*(dialect.plan(ConsumerSpec(one), None) for one in queues)), done)
 
     def _remove_named(self, dialect: Loopback, address: Address) -> Steps[None]:
         yield from self._delete(removal(dialect, address))

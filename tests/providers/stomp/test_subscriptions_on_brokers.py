@@ -316,6 +316,20 @@ def test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue(dial: Dia
     assert refused(lambda: other.send(address, "too late", delivery_mode=2)) is ErrorKind.DESTINATION
 
 
+def test_what_temporary_queues_hold_goes_with_their_connection_on_artemis(dial: Dial, artemis: Broker) -> None:
+    # Ordinary queues to the broker, which deletes them only when they are empty.
+    owner, other = dial(artemis), dial(artemis)
+    held = [owner.provider.create_temporary(owner.session(), topic=False).result(30) for _ in range(3)]
+    for number in range(5):
+        for address in held:
+            other.send(address, f"before {number}")
+    owner.close()
+    for address in held:
+        found = other.consumer(Address(DestinationKind.QUEUE, address.name), prefetch=5)
+        other.send(Address(DestinationKind.QUEUE, address.name), "after")
+        assert bodies(other.receive(found)) == ["after"]
+
+
 @pytest.mark.parametrize("letters", ["é", "日", "e\u0301"])
 def test_a_subscription_with_any_letters_in_its_name_is_ended(
     dial: Dial, each_broker: Broker, topic: Address, client: str, letters: str
