@@ -11,7 +11,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Final, TypeVar
@@ -19,7 +18,6 @@ from typing import Final, TypeVar
 from jmsapi.spi import (
     DONE,
     Address,
-    Clock,
     ConsumerSpec,
     Delivery,
     ErrorKind,
@@ -29,15 +27,16 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
 )
+from jmsapi.testing._stomp_answers import Answers, Place
 from jmsapi.testing._stomp_messages import SentEnvelope, end_frame, message_frame, naming_frame
-from jmsapi.testing._stomp_reading import broken, error_frame, number_of, receipt_frame, required
+from jmsapi.testing._stomp_reading import broken, number_of, required
+from jmsapi.testing._stomp_setting import Setting
 from jmsapi.testing._stomp_subscriptions import ENDLESS, AckMode, Subscription, Transaction
 from jmsapi.testing._stomp_wire import Wire
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.loop import IoLoop
-from jmsapi_stomp.loopback import Loopback
 
-__all__ = ["WAIT_S", "Commands", "Setting"]
+__all__ = ["WAIT_S", "Commands"]
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger("jmsapi.testing")
@@ -49,25 +48,6 @@ _MODES: Final[dict[str, AckMode]] = {"auto": "auto", "client": "client", "client
 _OUTCOMES: Final = {one.value: one for one in Outcome}
 WAIT_S: Final = 30.0
 """Longest wait for an answer of the broker without which a client cannot go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all clients of a server share.
-
-    Attributes:
-        make: Makes an unopened provider connection for a client id.
-        clock: The broker's.
-        dialect: How the wire is read and written.
-        login: The user name and password that clients must give, or None.
-        word: Begins the ids of messages whose clients give none.
-    """
-
-    make: Callable[[str | None], Provider]
-    clock: Clock
-    dialect: Loopback
-    login: tuple[str, str] | None
-    word: str
 
 
 class Commands(ABC):
@@ -96,6 +76,7 @@ class Commands(ABC):
         self._transactions: dict[bytes, Transaction] = {}
         self._numbers = count(1)
         self._messages = count(1)
+        self.answers = Answers(lambda answer: self.wire.put(answer), self._fail_soon)
         self.commands: Final[dict[bytes, Callable[[Frame], None]]] = {
             b"SEND": self._send,
             b"SUBSCRIBE": self._subscribe,
@@ -106,6 +87,10 @@ class Commands(ABC):
             b"COMMIT": partial(self._end, True),
             b"ABORT": partial(self._end, False),
         }
+
+    @abstractmethod
+    def when(self, done: Future[T], frame: Frame, then: Callable[[T], None]) -> None:
+        """Go on with a frame when the broker has answered, and only then obey those behind it."""
 
     @abstractmethod
     def fail(self, cause: ProviderError, receipt: bytes | None = None) -> None:
@@ -148,21 +133,18 @@ class Commands(ABC):
         name = f"{setting.word}-{self.number}-{next(self._messages)}"
         envelope = SentEnvelope(frame, address, setting.dialect, setting.clock.now_ms(), name)
         transaction = self._transaction(frame)
-        self._open.send(self._producer, envelope, None if transaction is None else transaction.handle, frame.raw(_RECEIPT))
+        handle = None if transaction is None else transaction.handle
+        place = self.answers.line_up(frame.raw(_RECEIPT))
+        try:
+            self._open.send(self._producer, envelope, handle, place)
+        except ProviderError as cause:
+            self.answers.tell(place, cause)
 
     def on_sent(self, results: Sequence[SendResult]) -> None:
         """Confirm what the broker took. Any thread."""
         for token, cause in results:
-            receipt = token if isinstance(token, bytes) else None
-            if cause is None:
-                if receipt is not None:
-                    self.wire.put(receipt_frame(receipt))
-                continue
-            refused = cause if isinstance(cause, ProviderError) else broken(f"a fault of the server: {cause!r}")
-            if receipt is None:
-                self.loop.post(self.fail, refused)
-            else:
-                self.wire.put(error_frame(refused, receipt))
+            if isinstance(token, Place):
+                self.answers.tell(token, cause)
 
     # subscriptions
 
@@ -177,10 +159,8 @@ class Commands(ABC):
             raise ProviderError(ErrorKind.IN_USE, "a subscription of this connection has this id")
         destination = headers.get("destination", "")
         if destination in _NEW:
-            address = _answer(self._open.create_temporary(self._session, topic=_NEW[destination]))
-            self._namings.add(name)
-            self.wire.put(naming_frame(name, self.setting.dialect.destination(address)))
-            self.confirm(frame)
+            made = self._open.create_temporary(self._session, topic=_NEW[destination])
+            self.when(made, frame, partial(self._named, frame, name))
             return
         mode = _MODES.get(headers.get("ack", "auto"))
         if mode is None:
@@ -196,16 +176,24 @@ class Commands(ABC):
             headers.get("browser") == "true",
             window or ENDLESS,
         )
-        handle = _answer(self._open.open_consumer(self._session, spec))
-        endless = spec.browse or window is None
-        subscription = Subscription(name, destination, handle, mode, browse=spec.browse, endless=endless)
-        self._subscriptions[name] = subscription
-        self._by_handle[handle] = subscription
+
+        def opened(handle: Handle) -> None:
+            endless = spec.browse or window is None
+            subscription = Subscription(name, destination, handle, mode, browse=spec.browse, endless=endless)
+            self._subscriptions[name] = subscription
+            self._by_handle[handle] = subscription
+            self.confirm(frame)
+            self._open.credit(handle, ENDLESS if endless else window or 1)
+            if spec.browse:
+                shown = self._open.drain(handle)
+                shown.add_done_callback(lambda _: self.wire.put((subscription, None)))
+
+        self.when(self._open.open_consumer(self._session, spec), frame, opened)
+
+    def _named(self, frame: Frame, name: bytes, address: Address) -> None:
+        self._namings.add(name)
+        self.wire.put(naming_frame(name, self.setting.dialect.destination(address)))
         self.confirm(frame)
-        self._open.credit(handle, ENDLESS if endless else window or 1)
-        if spec.browse:
-            shown = self._open.drain(handle)
-            shown.add_done_callback(lambda _: self.wire.put((subscription, None)))
 
     def _widen(self, name: bytes, window: str | None) -> None:
         subscription = self._subscriptions.get(name)
@@ -310,9 +298,15 @@ class Commands(ABC):
         name = required(frame, _TRANSACTION)
         if name in self._transactions:
             raise ProviderError(ErrorKind.IN_USE, "a transaction of this connection has this name")
-        session = _answer(self._open.open_session(transacted=True))
-        self._transactions[name] = Transaction(session, _answer(self._open.begin(session)))
-        self.confirm(frame)
+
+        def begun(session: Handle, handle: Handle) -> None:
+            self._transactions[name] = Transaction(session, handle)
+            self.confirm(frame)
+
+        def opened(session: Handle) -> None:
+            self.when(self._open.begin(session), frame, partial(begun, session))
+
+        self.when(self._open.open_session(transacted=True), frame, opened)
 
     def _end(self, commit: bool, frame: Frame) -> None:
         transaction = self._transaction(frame)
@@ -367,26 +361,19 @@ class Commands(ABC):
         else:
             done.add_done_callback(lambda _: self.loop.post(lambda: call() if self.joined else None))
 
-    def confirm(self, frame: Frame, done: Future[None] = DONE) -> None:
-        """Answer a frame that wants an answer, when what it asked for is done."""
-        receipt = frame.raw(_RECEIPT)
+    def confirm(self, frame: Frame, done: Future[None] = DONE, then: Callable[[], None] | None = None) -> None:
+        """Answer a frame, if it wants an answer, when what it asked for is done and the frames before it are answered."""
+        place = self.answers.line_up(frame.raw(_RECEIPT))
+        if then is not None:
+            place.then = partial(self.loop.post, then)
         if done.done():
-            self._confirmed(receipt, done)
+            self.answers.tell(place, done.exception())
         else:
-            done.add_done_callback(lambda _: self.loop.post(self._confirmed, receipt, done))
+            # Behind what else this thread has to do about it: the client may go on from what it is told.
+            done.add_done_callback(lambda _: self.loop.post(self.answers.tell, place, done.exception()))
 
-    def _confirmed(self, receipt: bytes | None, done: Future[None]) -> None:
-        cause = done.exception()
-        if cause is None:
-            if receipt is not None:
-                self.wire.put(receipt_frame(receipt))
-            return
-        refused = cause if isinstance(cause, ProviderError) else broken(f"a fault of the server: {cause!r}")
-        if receipt is None:
-            self.fail(refused)
+    def _fail_soon(self, cause: ProviderError, receipt: bytes | None) -> None:
+        if self.loop.inside:
+            self.fail(cause, receipt)
         else:
-            self.wire.put(error_frame(refused, receipt))
-
-
-def _answer(future: Future[T]) -> T:
-    return future.result(WAIT_S)
+            self.loop.post(self.fail, cause, receipt)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
-from typing import Final
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from jmsapi.spi import Handle, ProviderError
-from jmsapi.testing._stomp_commands import WAIT_S, Commands, Setting
+from jmsapi.testing._stomp_commands import WAIT_S, Commands
 from jmsapi.testing._stomp_reading import broken, check_escapes, error_frame, read_greeting, shown
+from jmsapi.testing._stomp_setting import Setting
 from jmsapi.testing._stomp_wire import Wire
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.loop import IoLoop
 
 __all__ = ["Peer"]
 
+T = TypeVar("T")
 _LOG: Final = logging.getLogger("jmsapi.testing")
 _RECEIPT: Final = b"\nreceipt:"
 _GREETING_S: Final = 30.0
@@ -35,6 +40,13 @@ class Peer(Commands):
         super().__init__(loop, setting, number)
         self._gone = gone
         self._over = False
+        """Nothing is obeyed any more."""
+        self._told = False
+        """The client has heard the last word."""
+        self._frames: deque[Frame] = deque()
+        """What is still to be obeyed."""
+        self._awaited: Future[Any] | None = None
+        """What has to be answered first."""
 
     def start(self, wire: Wire) -> None:
         """Begin to listen; who says nothing for half a minute is let go."""
@@ -43,16 +55,38 @@ class Peer(Commands):
 
     def on_frames(self, frames: list[Frame]) -> None:
         """Obey the frames that one read brought, in order."""
-        for frame in frames:
-            if self._over:
-                return
-            try:
-                self._obey(frame)
-            except ProviderError as cause:
-                self._refuse(frame, cause)
-            except Exception as fault:  # a fault of ours ends one client, not the server
-                _LOG.exception("a fault of the loopback server ends the connection of client %d", self.number)
-                self.fail(broken(f"a fault of the server: {fault!r}"))
+        self._frames.extend(frames)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._frames and self._awaited is None and not self._over:
+            frame = self._frames.popleft()
+            self._try(frame, partial(self._obey, frame))
+
+    def _try(self, frame: Frame, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except ProviderError as cause:
+            self._refuse(frame, cause)
+        except Exception as fault:  # a fault of ours ends one client, not the server
+            _LOG.exception("a fault of the loopback server ends the connection of client %d", self.number)
+            self.fail(broken(f"a fault of the server: {fault!r}"))
+
+    def when(self, done: Future[T], frame: Frame, then: Callable[[T], None]) -> None:
+        """Go on with a frame when the broker has answered, and only then obey those behind it."""
+        if done.done():
+            then(done.result())
+            return
+
+        def answered() -> None:
+            self._awaited = None
+            if self.joined:
+                self._try(frame, lambda: then(done.result()))
+            self._go_on()
+
+        # Only this client waits: the thread has others to serve.
+        self._awaited = done
+        done.add_done_callback(lambda _: self.loop.post(answered))
 
     def _obey(self, frame: Frame) -> None:
         if not self.joined:
@@ -61,17 +95,18 @@ class Peer(Commands):
         check_escapes(frame)
         if frame.command == b"DISCONNECT":
             self._over = True
-            left = self.leave(orderly=True)
-            self.confirm(frame, left)
-            if left.done():
-                self.wire.finish()
-            else:
-                left.add_done_callback(lambda _: self.loop.post(self.wire.finish))
+            self.confirm(frame, self.leave(orderly=True), self._part)
             return
         command = self.commands.get(frame.command)
         if command is None:
             raise broken(f"{shown(frame.command)} is no command")
         command(frame)
+
+    def _part(self) -> None:
+        """End a connection that the client has ended, when all that it sent is answered."""
+        if not self._told:
+            self._told = True
+            self.wire.finish()
 
     def _greet(self, frame: Frame) -> None:
         greeting = read_greeting(frame, self.setting.login)
@@ -90,17 +125,14 @@ class Peer(Commands):
             self._beat(max(greeting.wants_ms, _BEAT_MS) / 1000, -1)
 
     def _refuse(self, frame: Frame, cause: ProviderError) -> None:
-        receipt = frame.raw(_RECEIPT)
-        if receipt is None or cause.fatal:
-            self.fail(cause, receipt)
-        else:
-            self.wire.put(error_frame(cause, receipt))
+        self.answers.tell(self.answers.line_up(frame.raw(_RECEIPT)), cause)
 
     def fail(self, cause: ProviderError, receipt: bytes | None = None) -> None:
         """Tell the client that the connection ends, and why."""
-        if not self._over:
-            self._over = True
+        if not self._told:
+            self._over = self._told = True
             self.leave()
+            self.answers.end()
             self.wire.put(error_frame(cause, receipt))
             self.wire.finish()
 
@@ -110,7 +142,9 @@ class Peer(Commands):
 
     def on_gone(self) -> None:
         """Give back what a client held that has gone."""
-        self._over = True
+        self._over = self._told = True
+        self._frames.clear()
+        self.answers.end()
         self.leave()
         self._gone(self)
 

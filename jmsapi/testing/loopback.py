@@ -10,7 +10,7 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from types import TracebackType
 from typing import Final, Self
@@ -19,10 +19,10 @@ from urllib.parse import quote
 import jmsapi
 import jmsapi_inproc
 from jmsapi import config
-from jmsapi.spi import Clock, ErrorKind, Provider, ProviderError, SystemClock
-from jmsapi.testing._stomp_commands import Setting
+from jmsapi.spi import Clock, Delivery, ErrorKind, Events, Handle, Provider, ProviderError, SendResult, SystemClock
 from jmsapi.testing._stomp_peer import Peer
 from jmsapi.testing._stomp_reading import error_frame
+from jmsapi.testing._stomp_setting import Setting
 from jmsapi.testing._stomp_wire import Wire
 from jmsapi_stomp.loop import IoLoop
 from jmsapi_stomp.loopback import Loopback
@@ -49,8 +49,8 @@ class LoopbackServer:
     silent for two of them is taken for dead; one that promises none must close its socket.
 
     Args:
-        name: Of the in-process broker, or its URL such as ``inproc:///path/file.db``; it then outlives the server. Without one
-            the broker is new and ends with the server.
+        name: Of the in-process broker, or its URL such as ``inproc:///path/file.db``, a file that stays open as long as the
+            server; it then outlives the server. Without one the broker is new and ends with the server.
         port: To listen on; 0 for any that is free.
         user: With ``password``: who does not give both is refused.
         password: See ``user``.
@@ -59,7 +59,7 @@ class LoopbackServer:
         max_connections: How many clients may be connected; one more is refused.
     Raises:
         IllegalArgumentException: A user without a password, or the reverse; a number that is not positive.
-        JMSException: The URL is none (``bad-url``, ``bad-option``).
+        JMSException: The URL is none (``bad-url``, ``bad-option``); the file cannot be used (``connection``, ``in-use``).
         OSError: The port is taken.
     Threads: any. One thread of its own for all clients, ended by ``close``.
     """
@@ -95,6 +95,11 @@ class LoopbackServer:
         self._closed: Future[None] = Future()
         self._closing = False
         self._listener: socket.socket | None = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        try:
+            self._held = self._hold() if self._options.path else None
+        except BaseException:
+            self._listener.close()
+            raise
         self._listener.setblocking(False)
         self._port = int(self._listener.getsockname()[1])
         self._door = _Door(self._accept)
@@ -135,6 +140,9 @@ class LoopbackServer:
             self._closed.result(_CLOSE_S)
         except TimeoutError:
             raise jmsapi.JMSException(f"the loopback server did not end in {_CLOSE_S:.0f} s", "timeout") from None
+        held, self._held = self._held, None
+        if held is not None:
+            held.close().result(_CLOSE_S)
         if self._own_broker:
             jmsapi_inproc.discard(self._options.host)
 
@@ -146,6 +154,15 @@ class LoopbackServer:
 
     def __repr__(self) -> str:
         return f"LoopbackServer({self.url!r}, {self.inproc_url!r})"
+
+    def _hold(self) -> Provider:
+        """Keep the broker of a file open: else the last client's end would close it, and the next one's beginning open it."""
+        provider = self._make(None)
+        try:
+            provider.open(_Unheard()).result(_CLOSE_S)
+        except ProviderError as error:
+            raise jmsapi.JMSException(f"serve {self._url}: {error.message}", error.kind.value) from error
+        return provider
 
     # all below on the I/O thread
 
@@ -199,6 +216,25 @@ class LoopbackServer:
         _LOG.error("the loopback server ends by a fault of its own: %r", fault)
         self._closing = True
         self._end()
+
+
+class _Unheard(Events):
+    """Hears nothing: it opens nothing, and when the broker is gone all clients are told by themselves."""
+
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        """Nothing was asked for."""
+
+    def on_sent(self, results: Sequence[SendResult]) -> None:
+        """Nothing was sent."""
+
+    def on_closed(self, handle: Handle, cause: ProviderError) -> None:
+        """Nothing was opened."""
+
+    def on_lost(self, cause: ProviderError) -> None:
+        """Leave it to the next client to open the broker again."""
+
+    def on_resumed(self) -> None:
+        """There is no link."""
 
 
 class _Door:

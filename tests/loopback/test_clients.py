@@ -371,3 +371,25 @@ def test_the_server_listens_on_one_address_of_loopback_only(server: LoopbackServ
     # Whoever listens on all addresses is met on this one as well.
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", server.port), 2).close()
+
+
+def test_a_file_is_open_as_long_as_it_is_served(tmp_path: Path) -> None:
+    path = tmp_path / "broker.db"
+    with LoopbackServer(f"inproc://{path}") as server:
+        for text in ("a", "b"):
+            with jmsapi.connection_factory(server.url).create_context() as context:
+                context.create_producer().send(context.create_queue("q"), text)
+        until(lambda: server.connections == 0)
+        assert jmsapi_inproc.discard(path), "it is open though nobody is connected"
+        with jmsapi.connection_factory(server.url).create_context() as context:
+            consumer = context.create_consumer(context.create_queue("q"))
+            assert [consumer.receive_body(str, 20_000) for _ in range(2)] == ["a", "b"]
+    assert not jmsapi_inproc.discard(path)
+
+
+def test_a_file_that_cannot_be_served_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "broker.db"
+    path.write_bytes(b"something else" * 100)
+    with pytest.raises(jmsapi.JMSException, match="a file of something else") as error:
+        LoopbackServer(f"inproc://{path}")
+    assert error.value.error_code == "connection"
