@@ -11,10 +11,9 @@ from typing import Any, cast
 from jmsapi._core import options_check as valid
 from jmsapi._core.context import JMSContextImpl, runtime
 from jmsapi._core.held_values import HeldValues
-from jmsapi._core.producer import ProducerImpl
+from jmsapi._core.producer import ProducerImpl, SendOptions
 from jmsapi.api import CompletionListener, Destination, JMSProducer, Message
 from jmsapi.errors import IllegalArgumentException, MessageFormatException
-from jmsapi.spi import PERSISTENT
 
 __all__ = ["JMSProducerImpl"]
 
@@ -31,12 +30,7 @@ class JMSProducerImpl(HeldValues):
         self._context = context
         self._producer: ProducerImpl | None = None
         self._async: CompletionListener | None = None
-        self._disable_message_id = False
-        self._disable_message_timestamp = False
-        self._delivery_mode = PERSISTENT
-        self._priority = 4
-        self._time_to_live = 0
-        self._delivery_delay = 0
+        self._options = SendOptions()
 
     # ---- sending --------------------------------------------------------------------------------------------------
     @runtime
@@ -56,10 +50,7 @@ class JMSProducerImpl(HeldValues):
         producer = self._producer
         if producer is None or producer.closed:
             producer = self._producer = session.add_producer(ProducerImpl, None)
-        producer.disable_message_id = self._disable_message_id
-        producer.disable_message_timestamp = self._disable_message_timestamp
-        producer.delivery_delay = self._delivery_delay
-        producer.send_to(destination, address, message, self._delivery_mode, self._priority, self._time_to_live, self._async)
+        producer.send_to(destination, address, message, self._options, self._async)
         return self
 
     def _message(self, body: object, body_type: type | None) -> Message:
@@ -96,11 +87,11 @@ class JMSProducerImpl(HeldValues):
     @property
     def disable_message_id(self) -> bool:
         """Return the hint; see JMSProducer."""
-        return self._disable_message_id
+        return self._options.disable_message_id
 
     @disable_message_id.setter
     def disable_message_id(self, disable_message_id: bool) -> None:
-        self._disable_message_id = bool(disable_message_id)
+        self._options.disable_message_id = bool(disable_message_id)
 
     def set_disable_message_id(self, value: bool) -> JMSProducer:
         """Set the hint; see JMSProducer."""
@@ -110,11 +101,11 @@ class JMSProducerImpl(HeldValues):
     @property
     def disable_message_timestamp(self) -> bool:
         """Return the hint; see JMSProducer."""
-        return self._disable_message_timestamp
+        return self._options.disable_message_timestamp
 
     @disable_message_timestamp.setter
     def disable_message_timestamp(self, disable_message_timestamp: bool) -> None:
-        self._disable_message_timestamp = bool(disable_message_timestamp)
+        self._options.disable_message_timestamp = bool(disable_message_timestamp)
 
     def set_disable_message_timestamp(self, value: bool) -> JMSProducer:
         """Set the hint; see JMSProducer."""
@@ -124,12 +115,12 @@ class JMSProducerImpl(HeldValues):
     @property
     def delivery_mode(self) -> int:
         """Return the delivery mode; see JMSProducer."""
-        return self._delivery_mode
+        return self._options.delivery_mode
 
     @delivery_mode.setter
     @runtime
     def delivery_mode(self, delivery_mode: int) -> None:
-        self._delivery_mode = valid.delivery_mode(delivery_mode)
+        self._options.delivery_mode = valid.delivery_mode(delivery_mode)
 
     def set_delivery_mode(self, delivery_mode: int) -> JMSProducer:
         """Set the delivery mode; see JMSProducer."""
@@ -139,12 +130,12 @@ class JMSProducerImpl(HeldValues):
     @property
     def priority(self) -> int:
         """Return the priority; see JMSProducer."""
-        return self._priority
+        return self._options.priority
 
     @priority.setter
     @runtime
     def priority(self, priority: int) -> None:
-        self._priority = valid.priority(priority)
+        self._options.priority = valid.priority(priority)
 
     def set_priority(self, priority: int) -> JMSProducer:
         """Set the priority; see JMSProducer."""
@@ -154,12 +145,12 @@ class JMSProducerImpl(HeldValues):
     @property
     def time_to_live(self) -> int:
         """Return the time to live in milliseconds; see JMSProducer."""
-        return self._time_to_live
+        return self._options.time_to_live
 
     @time_to_live.setter
     @runtime
     def time_to_live(self, time_to_live: int) -> None:
-        self._time_to_live = valid.time_to_live(time_to_live)
+        self._options.time_to_live = valid.time_to_live(time_to_live)
 
     def set_time_to_live(self, time_to_live_ms: int) -> JMSProducer:
         """Set the time to live; see JMSProducer."""
@@ -169,7 +160,7 @@ class JMSProducerImpl(HeldValues):
     @property
     def delivery_delay(self) -> int:
         """Return the delivery delay in milliseconds; see JMSProducer."""
-        return self._delivery_delay
+        return self._options.delivery_delay
 
     @delivery_delay.setter
     @runtime
@@ -177,7 +168,7 @@ class JMSProducerImpl(HeldValues):
         delay = valid.delivery_delay(delivery_delay)
         if delay:
             self._context.connection.link.require("delivery_delay", "a delivery delay")
-        self._delivery_delay = delay
+        self._options.delivery_delay = delay
 
     def set_delivery_delay(self, delivery_delay_ms: int) -> JMSProducer:
         """Set the delivery delay; see JMSProducer."""

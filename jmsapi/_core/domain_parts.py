@@ -67,4 +67,4 @@ class TopicPublisherImpl(ProducerImpl, TopicPublisher):
         """Publish a message; see TopicPublisher."""
         self.check_open()
         topic, address, content = self._target(topic_or_message, message)
-        self.send_to(topic, address, content, delivery_mode, priority, time_to_live_ms, None)
+        self.send_to(topic, address, content, self.options(delivery_mode, priority, time_to_live_ms), None)

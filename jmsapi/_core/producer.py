@@ -5,6 +5,7 @@ Spec: 4.6, 3.4 (who sets what), 4.12-1, 7.3-13, B.3.3-2.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jmsapi._core import options_check as valid
@@ -22,7 +23,19 @@ from jmsapi.spi import PERSISTENT, Address, Handle
 if TYPE_CHECKING:
     from jmsapi._core.session import SessionImpl
 
-__all__ = ["ProducerImpl"]
+__all__ = ["ProducerImpl", "SendOptions"]
+
+
+@dataclass(slots=True)
+class SendOptions:
+    """How a producer sends; all of it is valid."""
+
+    delivery_mode: int = PERSISTENT
+    priority: int = 4
+    time_to_live: int = 0
+    delivery_delay: int = 0
+    disable_message_id: bool = False
+    disable_message_timestamp: bool = False
 
 
 class ProducerImpl(MessageProducer):
@@ -41,12 +54,7 @@ class ProducerImpl(MessageProducer):
         """Sends whose answer, or whose completion listener, is still to come back. Guarded by the session's lock."""
         self._destination = destination
         self._address = address
-        self._disable_message_id = False
-        self._disable_message_timestamp = False
-        self._delivery_mode = PERSISTENT
-        self._priority = 4
-        self._time_to_live = 0
-        self._delivery_delay = 0
+        self._options = SendOptions()
         link = session.link
         self.handle: Handle = link.call(
             lambda: link.provider.open_producer(session.handle, address),
@@ -58,62 +66,62 @@ class ProducerImpl(MessageProducer):
     def disable_message_id(self) -> bool:
         """Return the hint; see MessageProducer."""
         self.check_open()
-        return self._disable_message_id
+        return self._options.disable_message_id
 
     @disable_message_id.setter
     def disable_message_id(self, disable_message_id: bool) -> None:
         self.check_open()
-        self._disable_message_id = bool(disable_message_id)
+        self._options.disable_message_id = bool(disable_message_id)
 
     @property
     def disable_message_timestamp(self) -> bool:
         """Return the hint; see MessageProducer."""
         self.check_open()
-        return self._disable_message_timestamp
+        return self._options.disable_message_timestamp
 
     @disable_message_timestamp.setter
     def disable_message_timestamp(self, disable_message_timestamp: bool) -> None:
         self.check_open()
-        self._disable_message_timestamp = bool(disable_message_timestamp)
+        self._options.disable_message_timestamp = bool(disable_message_timestamp)
 
     @property
     def delivery_mode(self) -> int:
         """Return the default delivery mode; see MessageProducer."""
         self.check_open()
-        return self._delivery_mode
+        return self._options.delivery_mode
 
     @delivery_mode.setter
     def delivery_mode(self, delivery_mode: int) -> None:
         self.check_open()
-        self._delivery_mode = valid.delivery_mode(delivery_mode)
+        self._options.delivery_mode = valid.delivery_mode(delivery_mode)
 
     @property
     def priority(self) -> int:
         """Return the default priority; see MessageProducer."""
         self.check_open()
-        return self._priority
+        return self._options.priority
 
     @priority.setter
     def priority(self, priority: int) -> None:
         self.check_open()
-        self._priority = valid.priority(priority)
+        self._options.priority = valid.priority(priority)
 
     @property
     def time_to_live(self) -> int:
         """Return the default time to live in milliseconds; see MessageProducer."""
         self.check_open()
-        return self._time_to_live
+        return self._options.time_to_live
 
     @time_to_live.setter
     def time_to_live(self, time_to_live: int) -> None:
         self.check_open()
-        self._time_to_live = valid.time_to_live(time_to_live)
+        self._options.time_to_live = valid.time_to_live(time_to_live)
 
     @property
     def delivery_delay(self) -> int:
         """Return the delivery delay in milliseconds; see MessageProducer."""
         self.check_open()
-        return self._delivery_delay
+        return self._options.delivery_delay
 
     @delivery_delay.setter
     def delivery_delay(self, delivery_delay: int) -> None:
@@ -121,7 +129,7 @@ class ProducerImpl(MessageProducer):
         delay = valid.delivery_delay(delivery_delay)
         if delay:
             self.session.link.require("delivery_delay", "a delivery delay")
-        self._delivery_delay = delay
+        self._options.delivery_delay = delay
 
     @property
     def destination(self) -> Destination | None:
@@ -143,35 +151,45 @@ class ProducerImpl(MessageProducer):
         """Send a message; see MessageProducer."""
         self.check_open()
         destination, address, content = self._target(destination_or_message, message)
-        self.send_to(destination, address, content, delivery_mode, priority, time_to_live_ms, completion_listener)
+        self.send_to(destination, address, content, self.options(delivery_mode, priority, time_to_live_ms), completion_listener)
+
+    def options(self, mode: int | None, rank: int | None, ttl: int | None) -> SendOptions:
+        """Return how to send: as this producer does, but for what one send says itself."""
+        own = self._options
+        if mode is None and rank is None and ttl is None:
+            return own
+        return replace(
+            own,
+            delivery_mode=own.delivery_mode if mode is None else valid.delivery_mode(mode),
+            priority=own.priority if rank is None else valid.priority(rank),
+            time_to_live=own.time_to_live if ttl is None else valid.time_to_live(ttl),
+        )
 
     def send_to(
         self,
         destination: Destination,
         address: Address,
         message: Message,
-        mode: int | None,
-        rank: int | None,
-        ttl: int | None,
+        options: SendOptions,
         listener: CompletionListener | None,
     ) -> None:
-        """Stamp and send; the destination is settled."""
+        """Stamp and send; destination and options are settled."""
         if listener is not None and not (
             callable(getattr(listener, "on_completion", None)) and callable(getattr(listener, "on_exception", None))
         ):
             raise IllegalArgumentException(f"a completion listener has on_completion and on_exception, not {listener!r}")
         session = self.session
         now = session.link.clock.now_ms()
-        life = self._time_to_live if ttl is None else valid.time_to_live(ttl)
+        life = options.time_to_live
         envelope = snapshot(
             message,
             destination=address,
-            message_id=None if self._disable_message_id else session.next_message_id(),
-            timestamp=0 if self._disable_message_timestamp else now,
-            delivery_mode=self._delivery_mode if mode is None else valid.delivery_mode(mode),
-            priority=self._priority if rank is None else valid.priority(rank),
+            message_id=None if options.disable_message_id else session.next_message_id(),
+            timestamp=0 if options.disable_message_timestamp else now,
+            delivery_mode=options.delivery_mode,
+            priority=options.priority,
             expiration=valid.later(now, life) if life else 0,
-            delivery_time=valid.later(now, self._delivery_delay),
+            delivery_time=valid.later(now, options.delivery_delay),
             origin=session.link.origin,
             codec=session.connection.codec,
         )

@@ -40,6 +40,8 @@ class LocalTransaction:
         self._link = link
         self._session = session
         self._begun: Future[Handle] | None = None
+        self._running: Handle | None = None
+        """What has been begun, once it has been waited for."""
         self._used = False
 
     def handle(self) -> Handle:
@@ -48,15 +50,18 @@ class LocalTransaction:
         Raises:
             JMSException: The broker refused, or did not answer in time.
         """
+        self._used = True
+        if self._running is not None:
+            return self._running
         if self._begun is None:
             self._begun = self._link.ask(lambda: self._link.provider.begin(self._session))
         begun = self._begun
-        self._used = True
         try:
-            return self._link.wait(begun, "begin a transaction")
+            self._running = self._link.wait(begun, "begin a transaction")
         except BaseException:
             self._begun = None
             raise
+        return self._running
 
     def commit(self, tags: list[Tag]) -> None:
         """Accept the deliveries under the transaction and commit it; the next one begins behind it.
@@ -84,14 +89,14 @@ class LocalTransaction:
         Args:
             timeout: Seconds to wait for it; the end of the session, which comes next, rolls back too.
         """
-        begun, self._begun, self._used = self._begun, None, False
+        begun, self._begun, self._running, self._used = self._begun, None, None, False
         if begun is not None:
             tx = self._link.wait(begun, "begin a transaction", timeout)
             self._link.call(lambda: self._link.provider.end(tx, commit=False), "roll back", timeout)
 
     def _end(self, tx: Handle, *, commit: bool) -> None:
         provider = self._link.provider
-        self._used = False
+        self._running, self._used = None, False
         ended = self._link.ask(lambda: provider.end(tx, commit=commit))
         # The next one is asked for before the answer is here: one round trip a transaction, not two.
         self._begun = None if self._link.lost else self._link.ask(lambda: provider.begin(self._session))
