@@ -19,7 +19,42 @@ if TYPE_CHECKING:
     from jmsapi_inproc.store import Shelf
     from jmsapi_inproc.topics import Sender
 
-__all__ = ["arrive", "forget", "plan", "recount", "stored_queue"]
+__all__ = ["StoredQueue", "arrive", "forget", "recount", "stored_queue"]
+
+
+class StoredQueue(Queue):
+    """A queue that is kept in the store."""
+
+    __slots__ = ()
+
+    def plan(self, envelope: Envelope, sender: Sender, filing: Filing) -> None:
+        """Have a message filed when what belongs to it is written; a PERSISTENT one is written itself.
+
+        One that is not PERSISTENT is written only for want of room in memory, and forgotten when the broker starts again.
+        """
+        shelf = self.shelf
+        due = envelope.delivery_time
+        delayed = due > envelope.timestamp and due > self.now_ms()
+        passing = envelope.delivery_mode != PERSISTENT
+        if shelf is None or (passing and delayed):
+            super().plan(envelope, sender, filing)
+            return
+        order = self.next_order()
+        if passing and not self.waiting.full(envelope.priority):
+            kept = Message(envelope, group_of(envelope) if envelope.properties else None)
+            kept.order = order
+            filing.then(lambda: arrive(self, kept))
+            return
+        key = shelf.delayed_key(order) if delayed else shelf.key(envelope.priority, order)
+        message = StoredMessage(envelope, key, order)
+        shelf.add(filing, message, due=due if delayed else None)
+        if delayed:
+            schedule = shelf.store.schedule
+            schedule.expects(key)
+            filing.otherwise(lambda: schedule.lost(key))
+            filing.then(lambda: _delay(self, shelf, message, due))
+        else:
+            filing.then(lambda: arrive(self, message))
 
 
 def stored_queue(broker: Broker, name: str, shelf: Shelf) -> Queue:
@@ -27,41 +62,11 @@ def stored_queue(broker: Broker, name: str, shelf: Shelf) -> Queue:
     from jmsapi_inproc.store_waiting import StoredWaiting
 
     waiting = StoredWaiting(shelf)
-    queue = Queue(broker, name, None, shelf, waiting)
+    queue = StoredQueue(broker, name, None, shelf, waiting)
     if shelf.known:
         queue.restored(max(waiting.restore(), shelf.last_delayed()))
     broker.shelved(shelf.place.number, queue)
     return queue
-
-
-def plan(queue: Queue, envelope: Envelope, sender: Sender, filing: Filing) -> None:
-    """Have a message filed when what belongs to it is written; a PERSISTENT one is written itself, if its queue is kept.
-
-    One that is not PERSISTENT is written only for want of room in memory, and forgotten when the broker starts again.
-    """
-    shelf = queue.shelf
-    due = envelope.delivery_time
-    delayed = due > envelope.timestamp and due > queue.now_ms()
-    passing = envelope.delivery_mode != PERSISTENT
-    if shelf is None or (passing and delayed):
-        filing.then(lambda: None if queue.gone else queue.publish(envelope, sender))
-        return
-    order = queue.next_order()
-    if passing and not queue.waiting.full(envelope.priority):
-        kept = Message(envelope, group_of(envelope) if envelope.properties else None)
-        kept.order = order
-        filing.then(lambda: arrive(queue, kept))
-        return
-    key = shelf.delayed_key(order) if delayed else shelf.key(envelope.priority, order)
-    message = StoredMessage(envelope, key, order)
-    shelf.add(filing, message, due=due if delayed else None)
-    if delayed:
-        schedule = shelf.store.schedule
-        schedule.expects(key)
-        filing.otherwise(lambda: schedule.lost(key))
-        filing.then(lambda: _delay(queue, shelf, message, due))
-    else:
-        filing.then(lambda: arrive(queue, message))
 
 
 def arrive(queue: Queue, message: Message) -> None:

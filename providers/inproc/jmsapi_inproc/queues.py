@@ -122,9 +122,7 @@ class Queue:
 
     def plan(self, envelope: Envelope, sender: Sender, filing: Filing) -> None:
         """Have a message filed when what belongs to it is written; in a stored broker."""
-        from jmsapi_inproc.filing import plan
-
-        plan(self, envelope, sender, filing)
+        filing.then(lambda: None if self.gone else self.publish(envelope, sender))
 
     def put(self, message: Message) -> None:
         """Hand a new message to a consumer with credit, or let it wait."""

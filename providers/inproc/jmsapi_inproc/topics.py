@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, Envelope, ErrorKind, HeaderView, ProviderError
-from jmsapi_inproc.filing import plan, stored_queue
+from jmsapi_inproc.filing import stored_queue
 from jmsapi_inproc.messages import Selector, compiled
 from jmsapi_inproc.queues import Queue
 
@@ -66,7 +66,7 @@ class Topic:
         """Have a message filed in every subscription that wants it, when what belongs to it is written."""
         for subscription in self.subscriptions:
             if subscription.wants(envelope, sender):
-                plan(subscription.queue, envelope, sender, filing)
+                subscription.queue.plan(envelope, sender, filing)
 
     def close(self) -> None:
         """Drop everything; nothing can be published here any more."""
