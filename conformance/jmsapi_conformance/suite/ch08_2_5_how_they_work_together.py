@@ -196,9 +196,11 @@ def test_a_shared_listener_is_called_at_the_same_time_and_one_of_each_session_ne
     made: list[Overlaps] = []
 
     class Overlaps:
-        def __init__(self) -> None:
+        def __init__(self, linger_ms: float = 20) -> None:
             self.inside = self.most = self.calls = 0
             self.lock = threading.Lock()
+            self.met = threading.Event()
+            self.linger_ms = linger_ms
             made.append(self)
 
         def on_message(self, message: Message) -> None:
@@ -206,11 +208,13 @@ def test_a_shared_listener_is_called_at_the_same_time_and_one_of_each_session_ne
                 self.inside += 1
                 self.calls += 1
                 self.most = max(self.most, self.inside)
-            time.sleep(0.02)
+                if self.inside > 1:
+                    self.met.set()
+            self.met.wait(self.linger_ms / 1000)
             with self.lock:
                 self.inside -= 1
 
-    shared = Overlaps()
+    shared = Overlaps(PATIENCE_MS)
     with serving(connection, queue, lambda: shared, capacity=3, max_messages=1):
         send_texts(other_session, queue, *TEXTS)
         eventually(lambda: shared.calls == 7 and not shared.inside, "all are processed")

@@ -130,9 +130,12 @@ def test_a_second_listener_is_set_while_the_first_is_at_work(
     alone: list[bool] = []
 
     def note(_: Message) -> None:
-        alone.append(running.acquire(blocking=False))
+        free = running.acquire(blocking=False)
         at_work.set()
-        if alone[-1]:
+        # Let other threads run, so that they get the chance to come in.
+        threading.Event().wait(0.001)
+        alone.append(free)
+        if free:
             running.release()
 
     at_work = threading.Event()
