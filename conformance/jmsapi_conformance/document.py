@@ -83,6 +83,8 @@ class Column:
     kind: Literal["provider", "foreign"] = "provider"
     title: str = ""
     """What it is called in a report; made of provider and broker when empty."""
+    level: str = ""
+    """What was certified, where that is not the document's level."""
 
     @property
     def heading(self) -> str:
@@ -189,8 +191,13 @@ def _value(value: Any) -> Any:
 
 
 def merge(document: Document, others: Iterable[Document]) -> Document:
-    """Return one document with the columns of all, in their order."""
-    columns = [*document.certificates, *(one for other in others for one in other.certificates)]
+    """Return one document with the columns of all, in their order; a column of another level than the first's says so."""
+    level = document.suite.level
+    columns = list(document.certificates)
+    for other in others:
+        for one in other.certificates:
+            own = one.level or other.suite.level
+            columns.append(replace(one, level="" if own == level else own))
     return Document(document.schema, document.suite, tuple(columns))
 
 

@@ -113,6 +113,8 @@ def _card(column: Column, title: str, verdicts: dict[str, Verdict]) -> str:
     run = f"{len(column.tests)} tests" if column.tests else "verdicts without their tests"
     run += f" in {column.seconds:.0f} s" if column.tests and column.seconds else ""
     about = escape(" · ".join(filter(None, [run, column.started[:10], column.url])))
+    if column.level:
+        lines.append(f"level {escape(column.level)}")
     if column.selection:
         lines.append(f"only <code>-k {escape(column.selection)}</code>")
     if column.kind == "foreign":
