@@ -142,7 +142,9 @@ def test_a_file_of_certificates_is_read_as_it_was_written(tmp_path: Path) -> Non
 
 def test_a_terse_file_says_the_same_without_times(tmp_path: Path) -> None:
     document = replace(DOCUMENT, certificates=(replace(OURS, tests=(*OURS.tests, outcome("test_of_none", Verdict.PASS))), JAVA))
-    timed = [replace(column, tests=tuple(replace(test, seconds=1.5) for test in column.tests)) for column in document.certificates]
+    timed = [
+        replace(column, tests=tuple(replace(test, seconds=1.5) for test in column.tests)) for column in document.certificates
+    ]
     write(replace(document, certificates=tuple(timed)), tmp_path / "terse.json", terse=True)
     write(document, tmp_path / "whole.json")
     assert read(tmp_path / "terse.json") == document
