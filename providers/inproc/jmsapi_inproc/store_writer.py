@@ -35,6 +35,7 @@ _log = logging.getLogger("jmsapi.inproc")
 _NAP_S: Final = 60.0
 _AGAIN_S: Final = 1.0
 """How long what is owed waits for room before it is tried again, when nothing else is written."""
+_LEFT_UNWRITTEN: Final = "the store %s ends on a full disk: %d entries that nobody waits for are left out"
 _UNTOLD: Final = "what was written to %s did not %s"
 _ROWS: Final = (100, 10, 1)
 """How many rows one statement takes. Between two steps of SQLite another thread may run; many rows a step means few steps."""
@@ -127,6 +128,8 @@ class Writer:
                 self._break(filings, error)
             with self._changed:
                 if self._resting and not filings and not self._waiting:
+                    if self._owed:
+                        _log.error(_LEFT_UNWRITTEN, self._file.path, len(self._owed))
                     self._thread = None
                     return
 

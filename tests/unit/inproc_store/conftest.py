@@ -73,12 +73,13 @@ class File:
             The statements that were refused.
         """
         refused: list[str] = []
-        connection = self.store.file.writer
-        self.store.file.writer = cast("sqlite3.Connection", _NoRoom(connection, until, refused))
+        opened = self.store.file
+        connection = opened.writer
+        opened.writer = cast("sqlite3.Connection", _NoRoom(connection, until, refused))
         try:
             yield refused
         finally:
-            self.store.file.writer = connection
+            opened.writer = connection
 
     def places(self) -> list[tuple[str, str | None]]:
         """Return the durable subscriptions of the file: topic and selector."""

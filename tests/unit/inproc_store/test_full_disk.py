@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 
 from jmsapi import (
+    DeliveryMode,
     IllegalStateRuntimeException,
     InvalidDestinationRuntimeException,
     JMSContext,
@@ -278,6 +279,17 @@ def test_a_dead_letter_for_which_there_is_no_room_stays_and_is_moved_once_when_t
             assert letters.receive_body(str, PATIENCE_S * 1000) == "poison"
             assert letters.receive_no_wait() is None
         wait_for(lambda: file.rows() == 0)
+
+
+def test_what_is_not_persistent_is_said_to_be_left_out_when_the_broker_ends_on_a_full_disk(file, caplog):
+    with file.context() as context:
+        queue, producer = context.create_queue("q"), context.create_producer()
+        producer.send(queue, "kept")
+        producer.set_delivery_mode(DeliveryMode.NON_PERSISTENT).send(queue, "in memory")
+        with file.no_room():
+            context.close()
+    assert "1 entries that nobody waits for are left out" in caplog.text
+    assert file.texts("q") == ["kept"]
 
 
 def test_a_temporary_queue_is_deleted_on_a_full_disk(file):
