@@ -14,6 +14,7 @@ from jmsapi_conformance.kit import (
     receive_all,
     receive_text,
     receive_texts,
+    send_texts,
 )
 from jmsapi_conformance.marks import needs, requirement
 
@@ -89,6 +90,20 @@ def test_a_message_that_expired_behind_a_stopped_connection_is_not_handed_out(
     wait_until(message.jms_expiration)
     stopped.start()
     expect_nothing(consumer, session, queue)
+
+
+@requirement("3.4.9-6")
+def test_a_message_that_expired_behind_a_stopped_connection_is_not_given_to_a_listener(
+    connect: Connect, session: Session, queue: Queue
+) -> None:
+    stopped, listener = connect(started=False), Recorder()
+    stopped.create_session().create_consumer(queue).message_listener = listener
+    message = session.create_text_message("short-lived")
+    session.create_producer(queue).send(message, delivery_mode=2, priority=4, time_to_live_ms=SHORT_MS)
+    wait_until(message.jms_expiration)
+    stopped.start()
+    send_texts(session, queue, "for ever")
+    assert listener.wait_for_texts(1) == ["for ever"]
 
 
 @requirement("3.4.10-1")
