@@ -4,9 +4,9 @@ What belongs together is a ``Filing``. It is submitted under the broker's lock, 
 in memory come when it is on disk, again under the lock; whoever waits for it is told outside of it.
 
 A full disk fails the filings for which there is no room, one by one, and nothing else; new messages a little earlier, so that
-what is there can be taken out. What nobody waits for is owed: it is written before anything that comes after it, and tried
-again each second. What SQLite can never take - too big, no text - fails its own filing. Any other failure of the disk ends the
-broker: whether the last commit counts is known only when the file is opened again.
+what is there can be taken out. What nobody waits for is owed, in its order: it is tried again with whatever comes after it, and
+each second, and keeps nothing else from being written. What SQLite can never take - too big, no text - fails its own filing. Any
+other failure of the disk ends the broker: whether the last commit counts is known only when the file is opened again.
 
 Spec: 4.4.7-5, 4.7-3, 4.10-3.
 """
@@ -149,8 +149,11 @@ class Writer:
         if not self._write_owed(filings):
             return
         for index, filing in enumerate(filings):
+            if filing.owed and self._owed:
+                self._owed.append(filing)
+                continue
             try:
-                self._commit([*self._owed, filing])
+                self._commit([filing])
             except Exception as error:
                 if not self._goes_on(error):
                     self._break(filings[index:], error)
@@ -160,8 +163,7 @@ class Writer:
                 else:
                     self._refuse(filing, error)
             else:
-                self._finish([*self._owed, filing])
-                self._owed = []
+                self._finish([filing])
 
     def _write_owed(self, behind: Sequence[Filing] = ()) -> bool:
         """Write what is owed, if there is room now; False when the file can be used no more: what is behind it has ended, too."""

@@ -106,8 +106,11 @@ class _NoRoom:
         self._refused = refused
 
     def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
-        if statement.split()[0] in ("INSERT", "DELETE", "UPDATE") and self._until(statement):
+        writes = statement.split()[0] in ("INSERT", "DELETE", "UPDATE") and self._until(statement)
+        if writes:
             self._refused.append(statement)
+        # The log cannot be carried over either; so what is copied meanwhile is of one moment.
+        if writes or "wal_checkpoint" in statement:
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise error

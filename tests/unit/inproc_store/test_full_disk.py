@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 
+import jmsapi_inproc
 from jmsapi import (
     DeliveryMode,
     IllegalStateRuntimeException,
@@ -212,10 +213,10 @@ def test_a_long_subscription_is_taken_out_a_part_at_a_time(file, monkeypatch):
 def test_a_delayed_message_that_falls_due_on_a_full_disk_comes_when_there_is_room_though_nothing_else_is_written(file):
     with file.context() as context:
         queue = context.create_queue("q")
-        context.create_producer().set_delivery_delay(300).send(queue, "late")
         with context.create_consumer(queue) as consumer:
-            with file.no_room() as refused:
-                wait_for(lambda: any("due = NULL" in statement for statement in refused))
+            with file.no_room(lambda statement: "due = NULL" in statement) as refused:
+                context.create_producer().set_delivery_delay(100).send(queue, "late")
+                wait_for(lambda: refused)
                 assert consumer.receive_no_wait() is None
             assert consumer.receive_body(str, PATIENCE_S * 1000) == "late"
 
@@ -223,10 +224,10 @@ def test_a_delayed_message_that_falls_due_on_a_full_disk_comes_when_there_is_roo
 def test_what_expires_on_a_full_disk_is_taken_out_when_there_is_room(file):
     with file.context() as context:
         queue = context.create_queue("q")
-        context.create_producer().set_time_to_live(200).send(queue, "short-lived")
-        with file.no_room() as refused:
-            wait_for(lambda: any(statement.startswith("DELETE") for statement in refused))
-            assert list(context.create_browser(queue)) == []
+        with file.no_room(lambda statement: statement.startswith("DELETE")) as refused:
+            context.create_producer().set_time_to_live(100).send(queue, "short-lived")
+            wait_for(lambda: refused)
+            wait_for(lambda: list(context.create_browser(queue)) == [])
         wait_for(lambda: file.rows() == 0)
 
 
@@ -238,9 +239,8 @@ def test_what_is_owed_does_not_keep_others_from_being_written(file):
         with file.no_room(lambda statement: "FROM message" in statement) as refused:
             context.unsubscribe("s")
             wait_for(lambda: refused)
-            with contextlib.suppress(ResourceAllocationRuntimeException):
-                context.create_producer().send(queue, "beside it")
-        wait_for(lambda: file.rows() <= 1)
+            context.create_producer().send(queue, "beside it")
+        wait_for(lambda: file.rows() == 1)
 
 
 def test_delayed_messages_that_are_only_in_the_file_come_though_a_subscription_with_others_has_ended(file, monkeypatch):
@@ -317,6 +317,8 @@ def test_a_row_that_holds_no_message_ends_the_connections_and_hides_nothing(file
     ):
         with file.context() as context, pytest.raises(JMSError) as error:
             look(context, context.create_queue("q"))
-        assert error.value.error_code == "connection"
+        assert error.value.error_code in ("connection", "closed")
+        # Else the next connection may join the broker that is about to end.
+        jmsapi_inproc.discard(file.path)
     with contextlib.closing(sqlite3.connect(file.path)) as connection:
         assert connection.execute("SELECT kind FROM message").fetchall() == [(77,)]
