@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import struct
 import urllib.parse
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, Final
 
@@ -96,7 +97,8 @@ def _send_amqp(link: socket.socket, user: str, password: str, address: str, body
         _await(answers, _SASL_OUTCOME)
         link.sendall(b"AMQP\x00\x01\x00\x00")
         answers.read(8)
-        send(_described(_OPEN, _text("jmsapi-conformance-native"), _text("localhost")))
+        # Classic lets one connection at a time have a container id, and workers send side by side.
+        send(_described(_OPEN, _text(f"native-{uuid.uuid4().hex}"), _text("localhost")))
         send(_described(_BEGIN, _NULL, _uint(0), _uint(100), _uint(100)))
         target = _described(0x29, _text(address), *[_NULL] * 5, _symbol("queue"))
         sender = [_text("native"), _uint(0), b"\x42", _NULL, _NULL, _described(0x28, _text("native")), target]
