@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 import time
 import uuid
@@ -179,6 +180,14 @@ def _title(broker: Broker) -> str:
 
 
 # ---------------------------------------------------------------- leaks
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have this process and its children listen to SIGINT: a shell has what runs in its background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -167,6 +167,7 @@ def test_a_backend_that_cannot_be_reached_takes_no_certificate_of_another_with_i
     assert line.startswith("jmsapi-conformance: stomp://***@127.0.0.1:1: ")
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_so_and_writes_what_was_finished(
     signalled: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -284,7 +284,9 @@ def test_a_selector_of_a_shared_subscription_leaves_nothing_behind_on_classic(
 
 
 def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Broker, topic: Address) -> None:
-    line, other = (dial(each_broker, **shared_options(each_broker)) for _ in range(2))
+    # On Classic what is left is waited for, and a busy machine takes its time; `other` throws nothing away and need not wait.
+    line = dial(each_broker, **shared_options(each_broker), drain_ms=1000)
+    other = dial(each_broker, **shared_options(each_broker))
     name = f"s-{uuid.uuid4().hex}"
     first = line.consumer(topic, subscription=name, shared=True, prefetch=10)
     line.send(topic, "0")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -310,14 +310,6 @@ def test_purge_leaves_what_it_has_not_committed_when_the_link_breaks(run: Run, j
     ran = run("purge", "q", "--yes", "--wait", "20")
     assert (ran.code, ran.out) == (1, "100 messages removed\n")
     assert len(jms_broker.queue("q").messages) == 50
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Have programs that are started listen to SIGINT: a shell's background ignores it, and so do its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
