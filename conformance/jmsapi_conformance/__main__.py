@@ -92,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
         "without a name, all of them",
     )
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
-    parser.add_argument("-n", "--workers", type=_positive, metavar="N", help="processes that run tests at once (4; with -k 1)")
+    says = "processes that run tests at once (3 for each processor, 4 to 8; with -k 1)"
+    parser.add_argument("-n", "--workers", type=_positive, metavar="N", help=says)
     parser.add_argument("--level", choices=LEVELS, default=LEVEL, help="what is certified: newer tests only report (%(default)s)")
     _add_outputs(parser)
     parser.add_argument(

@@ -31,7 +31,8 @@ from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["certify", "ids", "report", "schema"]
 
-_WORKERS = 4
+# Most tests wait for a broker; with more, one broker and the deadlines of tests are what is too little.
+_WORKERS = min(8, max(4, 3 * (os.cpu_count() or 1)))
 _INTERRUPTED = 130
 """As a shell has it for a process that Ctrl-C ended."""
 _WIRES: tuple[Wire, ...] = ("amqp", "stomp")
