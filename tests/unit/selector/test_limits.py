@@ -86,12 +86,12 @@ HOSTILE = {
 def test_a_hostile_text_of_the_greatest_length_is_refused_soon(text: str) -> None:
     times: list[float] = []
     for _ in range(3):
-        started = time.process_time()
+        started = time.thread_time()
         error = refused(text)
-        times.append(time.process_time() - started)
+        times.append(time.thread_time() - started)
         assert len(str(error)) < 1000
-    # The least of three: processor time, too, is longer on a busy machine.
-    assert min(times) < 0.5
+    # A sixth of a second on an idle machine; processor time, too, is several times longer on a busy one. Its square is minutes.
+    assert min(times) < 2
 
 
 @pytest.mark.parametrize("piece", ["a = 1 OR ", "a+", "(a) = 1 OR ", "NOT a OR ", "a IN ('x') OR "])
