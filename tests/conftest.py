@@ -199,7 +199,7 @@ def no_leaks() -> Iterator[None]:
     while (left := [*(_threads() - threads), *(_sockets() - sockets)]) and time.monotonic() < deadline:
         time.sleep(0.01)
     if left:
-        pytest.fail(f"left behind after the test: {', '.join(sorted(map(str, left)))}", pytrace=False)
+        pytest.fail(f"left behind after the test: {', '.join(sorted(map(_named, left)))}", pytrace=False)
 
 
 def _threads() -> set[threading.Thread]:
@@ -217,6 +217,21 @@ def _sockets() -> set[str]:
             if target.startswith("socket:"):
                 found.add(target)
     return found
+
+
+def _named(left: threading.Thread | str) -> str:
+    """Say what was left behind; of a socket its row in the system's tables, which has its two ends, and who else runs here."""
+    if isinstance(left, threading.Thread):
+        return str(left)
+    inode = left.removeprefix("socket:").strip("[]")
+    rows = [
+        f"{table}: {' '.join(row.split())}"
+        for table in ("tcp", "tcp6", "unix", "netlink", "udp")
+        for row in Path("/proc/self/net", table).read_text(encoding="ascii", errors="replace").splitlines()
+        if inode in row.split()
+    ]
+    threads = ", ".join(sorted(thread.name for thread in threading.enumerate()))
+    return f"{left} ({'; '.join(rows) or 'in no table'}; threads: {threads})"
 
 
 # ---------------------------------------------------------------- summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import Final
 
@@ -17,10 +18,11 @@ def acknowledge_at_once(sock: socket.socket) -> None:
     ``transport.tcpNoDelay=true``) waits before each piece for the acknowledgement of the one before, which kernels put off
     for 40 ms. Linux falls back to that by itself, so a provider calls this after each read.
 
+    A connection that has ended meanwhile is no error here: what has been read counts, and the next read tells of the end.
+
     Args:
-        sock: Connected, of TCP, or TLS over it.
-    Raises:
-        OSError: The socket is closed.
+        sock: Of TCP, or TLS over it.
     """
     if _OPTION is not None:
-        sock.setsockopt(socket.IPPROTO_TCP, _OPTION, 1)
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, _OPTION, 1)

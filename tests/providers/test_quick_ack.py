@@ -48,6 +48,12 @@ def test_a_socket_that_put_acknowledgements_off_is_quick_again(listening: socket
         assert not _delays(sock)
 
 
+def test_a_connection_that_has_ended_meanwhile_costs_nothing_that_was_read(listening: socket.socket) -> None:
+    sock = socket.create_connection(listening.getsockname(), 30)
+    sock.close()
+    acknowledge_at_once(sock)
+
+
 def test_amqp_acknowledges_at_once_with_each_read(listening: socket.socket) -> None:
     transport = engine.new_transport()
     wire = Wire(AmqpOptions(scheme="amqp", host="127.0.0.1", port=listening.getsockname()[1]), transport)

@@ -66,6 +66,7 @@ class Lifecycle:
         self._main: Link | None = None
         self._settings: LinkSettings | None = None
         self._claim = ClientIdClaim()
+        self._asked_again = False
 
     def open(self, events: Events) -> Future[Capabilities]:
         """Connect and authenticate; the dialect is chosen from the broker's answer."""
@@ -124,8 +125,7 @@ class Lifecycle:
         if self._main is not None:
             self._main.end(cause)
         settings = self._settings
-        if settings is not None and cause.kind is ErrorKind.CLIENT_ID and self._closed is None and GIVEN_BACK.lately(self._id):
-            # Our own last connection with this id is closed, and the broker has not got round to freeing it.
+        if settings is not None and self._closed is None and self._worth_asking_again(cause):
             self._loop.later(_ASK_AGAIN_S, lambda: self._connect(settings))
             return
         self._lost = cause
@@ -134,6 +134,15 @@ class Lifecycle:
     @property
     def _id(self) -> tuple[object, ...]:
         return (self._options.host, self._options.port, self._options.client_id)
+
+    def _worth_asking_again(self, cause: ProviderError) -> bool:
+        if cause.kind is ErrorKind.CLIENT_ID:
+            # Our own last connection with this id is closed, and the broker may not have got round to freeing it.
+            return GIVEN_BACK.lately(self._id)
+        # Classic with much to do closes some connections that it refuses without saying why: a second time it says it.
+        unanswered = self._main is not None and self._main.unanswered and not self._asked_again
+        self._asked_again = self._asked_again or unanswered
+        return unanswered
 
     def close(self) -> Future[None]:
         """End in order: what was sent is written, then the broker is told, then everything pending fails."""

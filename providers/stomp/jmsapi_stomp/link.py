@@ -82,6 +82,8 @@ class Link:
         self.dead: ProviderError | None = None
         """Why the link is of no more use; None while it is."""
         self.closing = False
+        self.unanswered = False
+        """Whether the peer closed the connection without a word in answer to CONNECT."""
         self._every_error_ends = False
         self._one_at_a_time = True
         self.connected_headers: dict[str, str] = {}
@@ -301,6 +303,9 @@ class Link:
             cause = ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True)
         elif self._error is not None:
             cause = ProviderError(self._error.kind, self._error.message, fatal=True)
+        elif self._connecting is not None and cause.kind is ErrorKind.CONNECTION:
+            self.unanswered = True
+            cause = ProviderError(cause.kind, f"{cause.message} (without an answer to CONNECT)", fatal=True)
         self.end(cause)
 
     def on_frames(self, frames: list[Frame]) -> None:

@@ -101,6 +101,23 @@ def test_a_client_id_in_use_is_an_error_of_the_client_id(dial: Dial, peer: Peer)
     assert refused(lambda: dial(peer(script).url, client_id="me")).kind is ErrorKind.CLIENT_ID
 
 
+@pytest.mark.parametrize("silences", [1, 2])
+def test_who_closes_without_a_word_is_asked_once_more_for_its_reason(dial: Dial, peer: Peer, silences: int) -> None:
+    asked: list[dict[str, str]] = []
+
+    def script(connection: Any) -> None:
+        asked.append(connection.expect("CONNECT"))
+        if len(asked) > silences:
+            connection.send("ERROR", {"message": "User name [u] or password is invalid."})
+            connection.serve()
+
+    error = refused(lambda: dial(peer(script).url, user="u", password="s3cret"))
+    assert len(asked) == 2
+    assert asked[0] == asked[1]
+    assert error.kind is (ErrorKind.SECURITY if silences == 1 else ErrorKind.CONNECTION)
+    assert ("password is invalid" if silences == 1 else "without an answer to CONNECT") in error.message
+
+
 @pytest.mark.parametrize("ours", [True, False])
 def test_a_client_id_that_the_broker_still_holds_for_us_is_asked_for_again_but_that_of_another_is_refused_at_once(
     dial: Dial, peer: Peer, ours: bool
