@@ -71,14 +71,14 @@ conformance: $(VENV)/all.stamp ## Certify a provider: make conformance URL=amqp:
 	$(BIN)/jmsapi-conformance $(URL) $(ARGS)
 
 java-columns: $(VENV)/all.stamp brokers ## Run the suite through Java's own clients: certificates that `make certify` puts beside ours; needs Java and Maven
-	cd tools && ../$(BIN)/python -m java_clients $(if $(findstring -k,$(ARGS)),,--out ../reports/foreign --keep ../$(FOREIGN)) $(ARGS)
+	cd tools && ../$(BIN)/python -m java_clients $(if $(filter -k%,$(ARGS)),,--out ../reports/foreign --keep ../$(FOREIGN)) $(ARGS)
 
 compose: $(VENV)/all.stamp brokers ## Start docker-compose.yml once, run a part of the suite in it, and end it
 	@.ci/compose $(BIN)/python
 
 certify: $(VENV)/all.stamp brokers ## Certify all seven backends, each broker in a container: reports/conformance.html, README; KINDS=artemis takes one
 	@result=0; set -x; $(BIN)/jmsapi-conformance inproc://conformance --containers $(KINDS) --html reports/conformance.html --json reports/conformance.json \
-	  $(if $(findstring -k,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS) || result=$$?; \
+	  $(if $(filter -k%,$(ARGS)),,--certificates conformance/certificates) $(addprefix --with ,$(wildcard $(FOREIGN)/*.json)) $(ARGS) || result=$$?; \
 	  $(BIN)/python tests/docs/build_pages.py; exit $$result
 
 docs: $(VENV)/all.stamp ## Make what comes from data in docs/ and README.md: Java API, capabilities, specification

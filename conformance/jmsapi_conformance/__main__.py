@@ -20,6 +20,7 @@ __all__ = ["main"]
 
 _INSTALL = "jmsapi-conformance needs pytest, pytest-xdist and rich: one is not installed: pip install 'jmsapi[conformance]'"
 _URLS = "JMSAPI_CONFORMANCE_URLS"
+_DEADLINE = "JMSAPI_CONFORMANCE_TEST_DEADLINE"
 _MORE = """\
 further commands, each with --help:
   ids       list requirements, their tests, and those without a test
@@ -94,6 +95,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
     says = "processes that run tests at once (3 for each processor, 4 to 8; with -k 1)"
     parser.add_argument("-n", "--workers", type=_positive, metavar="N", help=says)
+    parser.add_argument(
+        "--deadline",
+        type=_seconds,
+        default=os.environ.get(_DEADLINE, "60"),
+        metavar="SECONDS",
+        help=f"the longest that a test may take (%(default)s; environment variable {_DEADLINE})",
+    )
     parser.add_argument("--level", choices=LEVELS, default=LEVEL, help="what is certified: newer tests only report (%(default)s)")
     _add_outputs(parser)
     parser.add_argument(
@@ -125,6 +133,16 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not at least 1")
     return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, more than 0 and less than a day")
+    return seconds
 
 
 def _ids_parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,6 +34,8 @@ __all__ = ["certify", "ids", "report", "schema"]
 
 # Most tests wait for a broker; with more, one broker and the deadlines of tests are what is too little.
 _WORKERS = min(8, max(4, 3 * (os.cpu_count() or 1)))
+_TOLD_EVERY_S = 20.0
+"""How often a run without a terminal says how far it is."""
 _INTERRUPTED = 130
 """As a shell has it for a process that Ctrl-C ended."""
 _WIRES: tuple[Wire, ...] = ("amqp", "stomp")
@@ -155,14 +158,20 @@ def _containers(kinds: Sequence[BrokerKind]) -> Generator[list[_Target]]:
 def _run_with_progress(target: _Target, options: argparse.Namespace, console: Console) -> Certificate:
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console, transient=True) as progress:
         task = progress.add_task("running")
-        failed = 0
+        failed = done = 0
+        told = time.monotonic()
 
         def show(result: TestResult | None, count: int) -> None:
-            nonlocal failed
+            nonlocal failed, done, told
             progress.update(task, total=count)
             if result is None:
                 return
             failed += result.verdict is Verdict.FAIL and result.counts
+            done += 1
+            if not console.is_terminal and time.monotonic() - told >= _TOLD_EVERY_S:
+                told = time.monotonic()
+                console.print(f"{redact_url(target.url)}: {done} of {count} tests, {failed} FAIL", markup=False, highlight=False)
+                console.file.flush()
             module = result.name.partition(".py")[0]
             progress.update(task, advance=1, description=f"{module[:30]:<30}" + (f" [red]{failed} FAIL[/]" if failed else ""))
 
@@ -171,6 +180,7 @@ def _run_with_progress(target: _Target, options: argparse.Namespace, console: Co
             keyword=options.keyword,
             workers=options.workers or (1 if options.keyword else _WORKERS),
             level=options.level,
+            deadline_s=options.deadline,
             broker=target.broker,
             on_result=show,
         )

@@ -58,7 +58,8 @@ __all__ = [
 ]
 
 SUITE: Final = Path(__file__).parent / "suite"
-TEST_DEADLINE_S: Final = float(os.environ.get("JMSAPI_CONFORMANCE_TEST_DEADLINE", "60"))
+DEADLINE: Final = "JMSAPI_CONFORMANCE_TEST_DEADLINE"
+DEADLINE_S: Final = 60.0
 N = TypeVar("N", bound=pytest.Collector)
 _BACKENDS = pytest.StashKey[dict[str, Backend]]()
 _APPLIES = pytest.StashKey[Applicability]()
@@ -126,6 +127,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--jms-url", metavar="URL", help="the backend that the suite runs against")
     group.addoption("--jms-broker", metavar="FOLDER", help="where a launched broker is noted that tests may restart")
     group.addoption("--jms-restarts", choices=["with", "without", "only"], default="with", help="tests that restart the broker")
+    group.addoption(
+        "--jms-deadline",
+        metavar="SECONDS",
+        type=float,
+        default=os.environ.get(DEADLINE, DEADLINE_S),
+        help="the longest that a test may take",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -216,7 +224,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     call: Callable[..., object] = pyfuncitem.obj
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(call).parameters}
     # A broker takes its time to come back.
-    deadline_s = TEST_DEADLINE_S * (12 if "broker_restart" in _needs_of(pyfuncitem) else 1)
+    deadline_s: float = pyfuncitem.config.getoption("--jms-deadline")
+    deadline_s *= 12 if "broker_restart" in _needs_of(pyfuncitem) else 1
     run_within(deadline_s, lambda: call(**arguments))
     return True
 

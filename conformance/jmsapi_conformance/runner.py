@@ -155,6 +155,7 @@ def run(
     only: Iterable[str] = (),
     workers: int = 1,
     level: str = LEVEL,
+    deadline_s: float | None = None,
     broker: Path | None = None,
     title: str = "",
     backend: Backend | None = None,
@@ -169,6 +170,7 @@ def run(
         only: Patterns of module names, such as ``ch04_4_*``; without any, the whole suite.
         workers: How many processes run tests at once. 1: this process runs them, and sees providers that it registered.
         level: What is certified; tests that are new in it only report.
+        deadline_s: The longest that a test may take, 12 times that where it restarts the broker; None leaves it at the default.
         broker: Where the launcher noted the broker (``root / kind``), if tests may restart it: they come last, one by one.
         title: What the column is called in a report; made of provider and broker when empty.
         backend: What stands behind the URL, where that is no provider; tests get it from a fixture of one of the plug-ins.
@@ -190,6 +192,7 @@ def run(
     for restarts, how in phases:
         listener = _Listener(on_result, level, before=len(certificate.tests))
         asked = [f"--jms-url={url}", f"--jms-restarts={restarts}", *(f"-p{one}" for one in plugins)]
+        asked += [] if deadline_s is None else [f"--jms-deadline={deadline_s}"]
         _pytest([*asked, *([f"--jms-broker={broker}"] if broker else []), *how], listener, keyword, modules)
         certificate.tests += listener.in_order()
         if left := listener.unjudged():

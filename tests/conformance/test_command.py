@@ -267,6 +267,7 @@ def test_a_foreign_client_that_fails_is_shown_and_fails_no_run(tmp_path: Path) -
         (["inproc://x", "--level", "2025.9"], "--level"),
         (["--containers", "artemis", "kafka"], "kafka is none of artemis, classic, rabbitmq"),
         ([], "give a URL"),
+        *((["inproc://x", "--deadline", text], f"'{text}' is not a number of seconds") for text in ("abc", "0", "nan", "1e9")),
     ],
 )
 def test_arguments_that_say_nothing_sensible_are_refused(
@@ -275,6 +276,45 @@ def test_arguments_that_say_nothing_sensible_are_refused(
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arguments", "seconds"), [([], "7.5"), (["--deadline", "3"], "3.0")])
+def test_the_deadline_of_a_test_may_be_set(arguments: list[str], seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JMSAPI_CONFORMANCE_TEST_DEADLINE", "7.5")
+    asked: list[float] = []
+
+    def run(url: str, *, deadline_s: float, **how: Any) -> Certificate:
+        asked.append(deadline_s)
+        return runner.run(url, deadline_s=deadline_s, **how)
+
+    monkeypatch.setattr(commands, "run", run)
+    assert main(["inproc://x", "-k", "ch04_7", *arguments]) == 0
+    assert asked == [float(seconds)]
+
+
+def test_a_test_that_outlasts_the_deadline_fails() -> None:
+    done = command("inproc://x", "-k", "ch04_7", "--deadline", "0.0001")
+    assert done.returncode == 1
+    assert "not done after 0.0001 s" in done.stdout
+
+
+def test_a_deadline_in_the_environment_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JMSAPI_CONFORMANCE_TEST_DEADLINE", "abc")
+    with pytest.raises(SystemExit, match="2"):
+        main(["inproc://x", "-k", "ch04_7"])
+    assert "'abc' is not a number of seconds" in capsys.readouterr().err
+
+
+def test_a_run_without_a_terminal_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(commands, "_TOLD_EVERY_S", 0.0)
+    assert main(["inproc://user-name:s3cret@x", "-k", "ch04_7"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.endswith(" 0 FAIL")]
+    assert said
+    assert said[-1].startswith("inproc://***@x: ")
+    done, _, count, *_ = said[-1].removeprefix("inproc://***@x: ").split()
+    assert done == count == str(len(said))
 
 
 def test_urls_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

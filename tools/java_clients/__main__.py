@@ -91,7 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if out is not None:
                 write(document, out / column.file_name)
             if options.keep is not None:
-                write(document, options.keep / column.file_name, terse=True)
+                # Without versions: a newer client's certificate takes the place of the older one's.
+                name = f"{backend.url.partition('://')[0].replace('+', '-')}.json"
+                write(document, options.keep / name, terse=True)
     if left:
         print(f"\n{len(left)} failures without a reason in reasons.toml:", *left, sep="\n  ")
     return 1 if left else 0
