@@ -33,6 +33,8 @@ _MEANING: Final = {
     Verdict.FAIL: "does not hold",
     Verdict.NOT_APPLICABLE: "cannot be said here, for the reason given",
 }
+_STRAYS: Final = 5
+"""How many failures that no row shows are named."""
 
 
 def title_of(column: Column) -> str:
@@ -109,6 +111,10 @@ def _card(column: Column, title: str, verdicts: dict[str, Verdict]) -> str:
     lines = [", ".join(words)]
     if counts[Verdict.FAIL]:
         lines.insert(0, f'<span class="failing">{counts[Verdict.FAIL]} FAIL</span>')
+    # No row shows these: the process ended under them, or their requirements are those of another suite.
+    if strays := [test for test in column.failures() if not verdicts.keys() & set(test.requirements)]:
+        said = "; ".join(f"{test.test}: {test.reason}" for test in strays[:_STRAYS]) + ", ..." * (len(strays) > _STRAYS)
+        lines.insert(0, f'<span class="failing">{len(strays)} FAIL without a row:</span> {escape(said)}')
     # A certificate in short has verdicts and no tests; how long its run took says nothing without them.
     run = f"{len(column.tests)} tests" if column.tests else "verdicts without their tests"
     run += f" in {column.seconds:.0f} s" if column.tests and column.seconds else ""
@@ -119,9 +125,9 @@ def _card(column: Column, title: str, verdicts: dict[str, Verdict]) -> str:
         lines.append(f"only <code>-k {escape(column.selection)}</code>")
     if column.kind == "foreign":
         lines.append("another client, run through the same tests")
-    said = "".join(f"<p>{line}</p>" for line in lines if line) + f'<p class="run">{about}</p>'
+    paragraphs = "".join(f"<p>{line}</p>" for line in lines if line) + f'<p class="run">{about}</p>'
     head = f'<h2>{escape(title)}</h2><div class="bar" aria-hidden="true">{bar}</div>'
-    return f'<article class="card {column.kind}">{head}{said}</article>'
+    return f'<article class="card {column.kind}">{head}{paragraphs}</article>'
 
 
 def _chapters(titles: Sequence[str], verdicts: Sequence[dict[str, Verdict]]) -> str:

@@ -224,7 +224,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     call: Callable[..., object] = pyfuncitem.obj
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(call).parameters}
     # A broker takes its time to come back.
-    deadline_s: float = pyfuncitem.config.getoption("--jms-deadline")
+    deadline_s = cast("float", pyfuncitem.config.getoption("--jms-deadline"))
     deadline_s *= 12 if "broker_restart" in _needs_of(pyfuncitem) else 1
     run_within(deadline_s, lambda: call(**arguments))
     return True

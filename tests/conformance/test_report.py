@@ -100,6 +100,20 @@ def test_each_requirement_has_a_row_with_a_verdict_for_each_backend(page: Page) 
     assert len(cells) == 2 * len(rows)
 
 
+def test_failures_that_no_row_can_show_are_named_beside_the_columns_counts() -> None:
+    strays = [
+        outcome(f"test_dies_{number}", Verdict.FAIL, *ids, reason=NASTY) for number, ids in enumerate([(), ("99.9-9",)] * 3)
+    ]
+    reporting = outcome("test_new", Verdict.FAIL, reason="not yet", counts=False)
+    document = replace(DOCUMENT, certificates=(replace(OURS, tests=(*OURS.tests, *strays, reporting)), JAVA))
+    text = render(document)
+    assert Page(text).rows().keys() == Page(render(DOCUMENT)).rows().keys()
+    (said,) = re.findall(r"<span class=.failing.>6 FAIL without a row:</span> (.*?)</p>", text)
+    assert said.count("test_dies_") == 5
+    assert said.endswith(", ...")
+    assert "without a row" not in render(DOCUMENT)
+
+
 def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:
     for tag, has in page.tags:
         assert tag not in {"link", "img", "iframe"}
