@@ -140,7 +140,9 @@ class Lifecycle:
             # Our own last connection with this id is closed, and the broker may not have got round to freeing it.
             return GIVEN_BACK.lately(self._id)
         # Classic with much to do closes some connections that it refuses without saying why: a second time it says it.
-        unanswered = self._main is not None and self._main.unanswered and not self._asked_again
+        # Without credentials, silence says no more than that nobody is there.
+        refusable = self._options.user is not None and self._main is not None and self._main.unanswered
+        unanswered = refusable and not self._asked_again
         self._asked_again = self._asked_again or unanswered
         return unanswered
 
