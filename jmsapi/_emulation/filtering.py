@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jmsapi._emulation.asking import asked
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi._emulation.sifting import Sifter, sifted
 from jmsapi.spi import (
@@ -165,6 +166,8 @@ class Filtering(Forwarding):
         if isinstance(handle, Sifter):
             for inner in [inner for inner, sifter in self._sifters.items() if sifter is handle]:
                 del self._sifters[inner]
+            for tag in [tag for tag, sifter in list(self._matched.items()) if sifter is handle]:
+                self._matched.pop(tag, None)
             return handle.release()
         return self.below.release(handle)
 
@@ -209,19 +212,34 @@ class Filtering(Forwarding):
         if not self._matched:
             return self.below.settle(tags, outcome, tx, failures)
         mine = [tag for tag in tags if tag in self._matched]
-        future = self.below.settle(tags, outcome, tx, failures)
         if tx is not None:
+            # Noted before it is asked: whatever becomes of the acknowledgement, the end of the transaction is the end of it.
             self._transactions.setdefault(tx, []).extend(mine)
-        elif mine:
+            return self.below.settle(tags, outcome, tx, failures)
+        future = asked(self.below.settle, tags, outcome, tx, failures)
+        if mine:
             future.add_done_callback(lambda _: self._settled(mine))
         return future
 
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
-        """Pass down; what a commit has accepted is settled then."""
+        """Pass down; what a commit has accepted is settled then, and what one in doubt may have accepted as well.
+
+        The core says no more of that, so its consumer must not wait for a word. What was rolled back the core hands out
+        again and settles later, unless the broker takes it back and delivers it anew.
+        """
         mine = self._transactions.pop(tx, [])
-        future = self.below.end(tx, commit=commit)
-        if commit and mine:
-            future.add_done_callback(lambda ended: None if ended.exception() else self._settled(mine))
+        future = asked(self.below.end, tx, commit=commit)
+
+        def ended(done: Future[None]) -> None:
+            error = done.exception()
+            if error is not None and not commit:
+                return  # not rolled back: the core has them still
+            rolled_back = not commit or (isinstance(error, ProviderError) and error.kind is ErrorKind.ROLLED_BACK)
+            if not rolled_back or (self._has is not None and self._has.rollback_returns):
+                self._settled(mine)
+
+        if mine:
+            future.add_done_callback(ended)
         return future
 
     def _settled(self, tags: Sequence[Tag]) -> None:

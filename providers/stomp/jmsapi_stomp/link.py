@@ -304,7 +304,7 @@ class Link:
         elif self._error is not None:
             cause = ProviderError(self._error.kind, self._error.message, fatal=True)
         elif self._connecting is not None and cause.kind is ErrorKind.CONNECTION:
-            self.unanswered = True
+            self.unanswered = self._transport.parted
             cause = ProviderError(cause.kind, f"{cause.message} (without an answer to CONNECT)", fatal=True)
         self.end(cause)
 

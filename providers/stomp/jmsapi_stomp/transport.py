@@ -103,6 +103,8 @@ class StompTransport(Transport):
         self._written = 0
         self.queued = 0
         """Pieces queued so far."""
+        self.parted = False
+        """The peer has closed the connection in order, as far as one can tell: TLS may have been cut."""
 
     def start(self) -> None:
         """Connect, blocking, and have the loop serve the socket. Any thread."""
@@ -182,6 +184,7 @@ class StompTransport(Transport):
                 self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
                 return False
             if not data:
+                self.parted = self._tls is None
                 self._end(ErrorKind.CONNECTION, f"the broker at {self._name} closed the connection")
                 return False
             self._wire.on_alive()
