@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
+from jmsapi._emulation.asking import asked
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi.spi import (
     DONE,
@@ -170,7 +171,7 @@ class BufferedTransaction(Forwarding):
                         self._leaving.discard(producer)
                         released.append(producer)
         for producer in released:
-            self.below.release(producer)
+            asked(self.below.release, producer)
 
     def release(self, handle: Handle) -> Future[None]:
         """Keep a producer as long as messages are held for it."""
@@ -295,7 +296,7 @@ class _Commit:
 
     def _give_back(self) -> None:
         if self._acks:
-            self._below.settle(self._acks, Outcome.FAILED)
+            asked(self._below.settle, self._acks, Outcome.FAILED)
 
     def _acknowledge(self) -> None:
         if not self._acks:
@@ -311,4 +312,4 @@ class _Commit:
             fatal = isinstance(error, ProviderError) and error.fatal
             self.answer.set_exception(ProviderError(ErrorKind.IN_DOUBT, text, fatal=fatal))
 
-        self._below.settle(self._acks, Outcome.ACCEPTED).add_done_callback(acknowledged)
+        asked(self._below.settle, self._acks, Outcome.ACCEPTED).add_done_callback(acknowledged)

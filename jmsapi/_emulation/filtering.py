@@ -164,8 +164,6 @@ class Filtering(Forwarding):
         """Forget the filter with its consumer."""
         self._filters.pop(handle, None)
         if isinstance(handle, Sifter):
-            for inner in [inner for inner, sifter in self._sifters.items() if sifter is handle]:
-                del self._sifters[inner]
             for tag in [tag for tag, sifter in list(self._matched.items()) if sifter is handle]:
                 self._matched.pop(tag, None)
             return handle.release()
@@ -253,6 +251,14 @@ class Filtering(Forwarding):
         """Let the events of a consumer below come to a sifter."""
         self._sifters[inner] = sifter
 
+    def disown(self, inner: Handle) -> None:
+        """Forget a consumer below that has ended."""
+        self._sifters.pop(inner, None)
+
+    def give_up(self, sifter: Sifter, cause: ProviderError) -> None:
+        """Tell the core that a sifter has ended."""
+        self.above.on_closed(sifter, cause)
+
     def hand_up(self, sifter: Sifter, deliveries: Sequence[Delivery]) -> None:
         """Give matches to the core; remember whose they are."""
         if sifter.renews:
@@ -290,4 +296,8 @@ class Filtering(Forwarding):
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """Pass up, under the name that the core knows."""
-        self.above.on_closed(self._sifters.get(handle, handle), cause)
+        sifter = self._sifters.get(handle)
+        if sifter is None:
+            self.above.on_closed(handle, cause)
+        elif sifter.ended(handle):
+            self.above.on_closed(sifter, cause)

@@ -7,11 +7,11 @@ the broker must have noticed. A browser is not made again: it would show everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from jmsapi._emulation.asking import asked
 from jmsapi._emulation.reconnecting_handles import (
     ConsumerRecord,
     ProducerRecord,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Restoring"]
 
+T = TypeVar("T")
 _AGAIN_S: Final = 0.5
 """How often a subscription that is in use is asked for again."""
 _HELD: Final = frozenset({ErrorKind.IN_USE, ErrorKind.MISMATCH})
@@ -119,23 +120,23 @@ class Restoring:
         self._held.clear()
         with life.guard:
             sessions = list(life.sessions)
-        for session, opened in [(session, _ask(provider.open_session, transacted=session.transacted)) for session in sessions]:
+        for session, opened in [(session, asked(provider.open_session, transacted=session.transacted)) for session in sessions]:
             self._take(session, epoch, await self._answer(epoch, steps, opened))
         await self._restore_temporary(epoch, steps)
         with life.guard:
             children = [(child, session) for session in sessions for child in session.children]
             unused = [(tx, session) for session in sessions for tx in session.transactions if not tx.used]
-        asked = [(child, self._reopen(epoch, child, session)) for child, session in children]
-        for child, opened in asked:
+        reopened = [(child, self._reopen(epoch, child, session)) for child, session in children]
+        for child, opened in reopened:
             await self._take_child(child, epoch, steps, opened)
-        begun = [(tx, _ask(provider.begin, session.on(epoch))) for tx, session in unused if not session.released]
+        begun = [(tx, asked(provider.begin, session.on(epoch))) for tx, session in unused if not session.released]
         for tx, opened in begun:
             inner = await self._answer(epoch, steps, opened)
             with life.guard:
                 if not tx.used:
                     tx.epoch, tx.inner = epoch, inner
 
-    async def _answer(self, epoch: Epoch, steps: Steps, future: Future[Any]) -> Any:
+    async def _answer(self, epoch: Epoch, steps: Steps, future: Future[T]) -> T:
         await steps.done(future, self._life.options.request_timeout_ms / 1000)
         if not future.done() or epoch.over:
             raise epoch.cause or ProviderError(ErrorKind.TIMEOUT, "no answer while everything was made again", fatal=True)
@@ -152,7 +153,7 @@ class Restoring:
                     epoch.consumers[inner] = record
                     credit = record.credit
         if released:
-            _ask(epoch.provider.release, inner)
+            asked(epoch.provider.release, inner)
         return credit
 
     def _reopen(self, epoch: Epoch, child: ConsumerRecord | ProducerRecord, session: SessionRecord) -> Future[Handle]:
@@ -206,10 +207,11 @@ class Restoring:
             inner = None if session is None else session.inner
             if inner is None:
                 # It outlives the sessions of its connection, and is made by one that nobody else has; that ends with the link.
-                own = own or await self._answer(epoch, steps, _ask(epoch.provider.open_session, transacted=False))
+                if own is None:
+                    own = await self._answer(epoch, steps, asked(epoch.provider.open_session, transacted=False))
                 inner = own
-            asked = _ask(epoch.provider.create_temporary, inner, topic=address.kind.is_topic)
-            self._names[address] = await self._answer(epoch, steps, asked)
+            made = asked(epoch.provider.create_temporary, inner, topic=address.kind.is_topic)
+            self._names[address] = await self._answer(epoch, steps, made)
 
     # ---- going on -------------------------------------------------------------------------------------------------
     def grants(self, epoch: Epoch) -> list[tuple[Handle, int]]:
@@ -253,13 +255,6 @@ class Restoring:
                 self.tell(epoch)
                 life.requests.replay()
                 return
-
-
-def _ask(call: Callable[..., Future[Any]], *arguments: object, **options: object) -> Future[Any]:
-    try:
-        return call(*arguments, **options)
-    except ProviderError as error:
-        return failed(error)
 
 
 def _ended_with_its_link(address: Address) -> ProviderError:

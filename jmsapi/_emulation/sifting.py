@@ -8,7 +8,8 @@ A *scan* takes messages as fast as the core has credit for matches, and holds wh
 has nothing new for a moment, after half a second, or with a thousand messages held; then all that is held goes back at once,
 and the next scan begins after a pause that doubles from 50 ms to 5 s and starts anew with a match. Where the
 broker gives back only when a consumer ends, or credit is not the broker's, each scan is a consumer of its own, which ends
-as soon as nothing that matched is unsettled there any more.
+as soon as nothing that matched is unsettled there any more. A broker that refuses the next one is asked again for half a minute;
+then the core is told that the consumer has ended, and why.
 
 Spec: 5.8-3. The numbers are those of RabbitMQ's and Classic's measured behaviour.
 """
@@ -20,16 +21,18 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from jmsapi._emulation.asking import asked
+from jmsapi._emulation.sifting_floor import Floor
 from jmsapi.spi import (
     DONE,
     ConsumerSpec,
     Delivery,
+    ErrorKind,
     Handle,
     HeaderView,
     Outcome,
-    Provider,
     ProviderError,
     Tag,
     answered,
@@ -46,6 +49,10 @@ IDLE_S: Final = 0.025
 SCAN_MAX: Final = 1000
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 5.0
+REFUSED_S: Final = 30.0
+"""How long a broker may refuse the consumer of the next scan: as long as a queue may take to move to another node."""
+_FINAL: Final = frozenset({ErrorKind.SECURITY, ErrorKind.UNSUPPORTED})
+"""What asking again would not change."""
 
 
 class _Mode(Enum):
@@ -56,23 +63,6 @@ class _Mode(Enum):
     """The credit is being taken back."""
     RESTING = 3
     """Nothing is held; a pause runs, or the old consumer waits for its last matches to be settled."""
-
-
-class Floor(Protocol):
-    """What a sifter stands on: the provider below, and the way up."""
-
-    @property
-    def below(self) -> Provider:
-        """The provider."""
-        ...
-
-    def adopt(self, inner: Handle, sifter: Sifter) -> None:
-        """Let the events of a consumer below come to a sifter."""
-        ...
-
-    def hand_up(self, sifter: Sifter, deliveries: Sequence[Delivery]) -> None:
-        """Give matches to the core."""
-        ...
 
 
 class Sifter(Handle):
@@ -101,6 +91,7 @@ class Sifter(Handle):
         "_missed",
         "_mode",
         "_pause",
+        "_refused_at",
         "_released",
         "_selector",
         "_session",
@@ -136,18 +127,26 @@ class Sifter(Handle):
         self._timer: Timer | None = None
         self._pause = FIRST_PAUSE_S
         self._began = self._last = 0.0
+        self._refused_at: float | None = None
+        """When the broker first refused the consumer of the next scan, and has refused it since."""
         self._released = False
+        """It has ended, whoever has ended it."""
 
     # ---- what the core asks ---------------------------------------------------------------------------------------
     def opened(self, inner: Handle) -> None:
         """Take the consumer below."""
         self._floor.adopt(inner, self)
         with self._guard:
-            self._inner = inner
-            self._stale = False
-            self._mode = _Mode.SCANNING
+            over = self._released
+            if not over:
+                self._inner = inner
+                self._stale = False
+                self._refused_at = None
+                self._mode = _Mode.SCANNING
             want = self._credit
-        if want:
+        if over:
+            self._let_go(inner)
+        elif want:
             self._floor.below.credit(inner, want)
 
     def credit(self, n: int) -> Future[None]:
@@ -182,7 +181,13 @@ class Sifter(Handle):
             self._released = True
             self._stop_timer()
             inner, self._inner = self._inner, None
-        return DONE if inner is None else self._floor.below.release(inner)
+        return DONE if inner is None else self._let_go(inner)
+
+    def _let_go(self, inner: Handle) -> Future[None]:
+        """End a consumer below; what it holds goes back by that."""
+        ended = asked(self._floor.below.release, inner)
+        ended.add_done_callback(lambda _: self._floor.disown(inner))
+        return ended
 
     def settled(self, n: int) -> None:
         """So many matches are settled at the broker."""
@@ -192,6 +197,15 @@ class Sifter(Handle):
         if renew:
             self._renew()
 
+    def ended(self, inner: Handle) -> bool:
+        """The broker has ended a consumer below; False when that one was done with."""
+        with self._guard:
+            if inner is not self._inner or self._released:
+                return False
+            self._released = True
+            self._stop_timer()
+            return True
+
     # ---- what comes -----------------------------------------------------------------------------------------------
     def arrive(self, deliveries: Sequence[Delivery]) -> None:
         """Hand matches up and hold the rest."""
@@ -200,6 +214,8 @@ class Sifter(Handle):
         misses = [delivery.tag for delivery in deliveries if delivery.tag not in matching]
         now = self._clock.monotonic()
         with self._guard:
+            if self._released:
+                return  # they go back with the consumer below
             inner = self._inner
             self._credit = max(0, self._credit - len(matches))
             self._matched += len(matches)
@@ -216,7 +232,7 @@ class Sifter(Handle):
             if full:
                 self._stop_timer()
                 self._mode = _Mode.ENDING
-            elif scanning and self._held and self._timer is None and not self._released:
+            elif scanning and self._held and self._timer is None:
                 self._timer = self._clock.call_later(IDLE_S, self._look)
         if matches:
             self._floor.hand_up(self, matches)
@@ -247,7 +263,7 @@ class Sifter(Handle):
 
     # ---- the end of a scan ----------------------------------------------------------------------------------------
     def _drain_below(self, inner: Handle) -> None:
-        self._floor.below.drain(inner).add_done_callback(lambda drained: self._drained(inner, drained.exception()))
+        asked(self._floor.below.drain, inner).add_done_callback(lambda drained: self._drained(inner, drained.exception()))
 
     def _drained(self, inner: Handle, error: BaseException | None) -> None:
         with self._guard:
@@ -265,14 +281,15 @@ class Sifter(Handle):
                 self._mode = _Mode.RESTING
                 self._stale = self.renews and bool(held)
                 renew = self._stale and not self._matched
-                if not self._released and error is None and not self._stale:
+                if not self._released and not self._stale:
+                    # Also when it failed: if that is the consumer's end, or the link's, others say so.
                     self._rest(bool(held))
         if go_on:
             self._floor.below.credit(inner, missed)
             self._drain_below(inner)
             return
-        if not self.renews and held and error is None:
-            self._floor.below.settle(held, Outcome.RELEASED)
+        if not self.renews and held:
+            asked(self._floor.below.settle, held, Outcome.RELEASED)
         for answer in answers:
             if error is not None:
                 answer.set_exception(error)
@@ -304,31 +321,47 @@ class Sifter(Handle):
     def _renew(self) -> None:
         """Replace the consumer below: its end gives back what was held."""
         with self._guard:
-            inner, self._inner = self._inner, None
-            if inner is None or self._released:
+            if self._released:
                 return
-        below = self._floor.below
-        below.release(inner)
+            inner, self._inner = self._inner, None
+        if inner is None:
+            return
+        self._let_go(inner)
         with self._guard:
-            pause = self._pause * random.uniform(0.75, 1.25)
-            self._pause = min(self._pause * 2, LAST_PAUSE_S)
-            if not self._released:
-                self._timer = self._clock.call_later(pause, self._reopen)
+            self._reopen_later()
+
+    def _reopen_later(self) -> None:
+        pause = self._pause * random.uniform(0.75, 1.25)
+        self._pause = min(self._pause * 2, LAST_PAUSE_S)
+        if not self._released:
+            self._timer = self._clock.call_later(pause, self._reopen)
 
     def _reopen(self) -> None:
         with self._guard:
             self._timer = None
             if self._released:
                 return
+        asked(self._floor.below.open_consumer, self._session, self._spec).add_done_callback(self._reopened)
 
-        def done(future: Future[Handle]) -> None:
-            if future.exception() is None:
-                if self._released:
-                    self._floor.below.release(future.result())
-                else:
-                    self.opened(future.result())
-
-        self._floor.below.open_consumer(self._session, self._spec).add_done_callback(done)
+    def _reopened(self, future: Future[Handle]) -> None:
+        error = future.exception()
+        if error is None:
+            self.opened(future.result())
+            return
+        if not isinstance(error, ProviderError):
+            error = ProviderError(ErrorKind.PROTOCOL, repr(error))
+        with self._guard:
+            if self._released or error.fatal:
+                return  # the end of the link is told by the link
+            now = self._clock.monotonic()
+            if self._refused_at is None:
+                self._refused_at = now
+            if error.kind not in _FINAL and now - self._refused_at < REFUSED_S:
+                self._reopen_later()
+                return
+            self._released = True
+        text = f"the consumer of the next scan of {self._spec.address.name!r} was refused: {error.message}"
+        self._floor.give_up(self, ProviderError(error.kind, text))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -5,7 +5,7 @@ It stands for the wires whose brokers are like that, so that the decorators are 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,13 +21,19 @@ from jmsapi.spi import (
     Handle,
     Outcome,
     Provider,
+    ProviderError,
     Tag,
+    failed,
     none,
 )
 from jmsapi.spi.options import ProviderOptions
 
 calls: Counter[str] = Counter()
 """How often a consumer was opened, and credit given, since it was cleared."""
+refusals: deque[ProviderError | None] = deque()
+"""What the next consumers are refused with; None lets one through."""
+doubts: deque[tuple[ProviderError, bool]] = deque()
+"""How the next commits end, without an effect; True raises at once."""
 
 
 class Blind(Forwarding):
@@ -47,6 +53,9 @@ class Blind(Forwarding):
         assert spec.selector is None, "a selector is asked of a broker that has none"
         assert not spec.no_local, "no-local is asked of a broker that has none"
         calls["open"] += 1
+        refusal = refusals.popleft() if refusals else None
+        if refusal is not None:
+            return failed(refusal)
         return super().open_consumer(session, spec)
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
@@ -59,6 +68,15 @@ class Blind(Forwarding):
         if self._stubborn and outcome is Outcome.RELEASED:
             return DONE
         return super().settle(tags, outcome, tx, failures)
+
+    def end(self, tx: Handle, *, commit: bool) -> Future[None]:
+        if not commit or not doubts:
+            return super().end(tx, commit=commit)
+        super().end(tx, commit=False)
+        error, raises = doubts.popleft()
+        if raises:
+            raise error
+        return failed(error)
 
 
 class Entry:

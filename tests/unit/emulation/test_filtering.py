@@ -8,12 +8,25 @@ import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue as queue_of
 
 import pytest
 
 import jmsapi
 import jmsapi_inproc
-from jmsapi import Connection, JMSContext, Message, Queue, Session, TextMessage, UnsupportedFeatureException
+from jmsapi import (
+    Connection,
+    JMSContext,
+    JMSException,
+    JMSSecurityException,
+    Message,
+    Queue,
+    Session,
+    TextMessage,
+    TransactionRolledBackException,
+    UnsupportedFeatureException,
+)
+from jmsapi.spi import ErrorKind, ProviderError
 
 _spec = importlib.util.spec_from_file_location("blind_provider", Path(__file__).with_name("blind.py"))
 assert _spec is not None
@@ -31,6 +44,8 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
     jmsapi.register_provider(blind.Entry())
     name = uuid.uuid4().hex
     yield f"{request.param}://{name}?checked=true"
+    blind.refusals.clear()
+    blind.doubts.clear()
     jmsapi_inproc.discard(name)
 
 
@@ -210,6 +225,70 @@ def test_in_a_transaction_matches_are_rolled_back_and_committed(connection: Conn
     session.commit()
     session.close()
     assert [text(message) for message in rest(connection, queue, 2)] == ["0", "1"]
+
+
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("kind", [ErrorKind.IN_DOUBT, ErrorKind.TIMEOUT, ErrorKind.CLOSED, ErrorKind.RESOURCE])
+def test_after_a_commit_that_ends_in_doubt_a_selecting_consumer_goes_on(
+    connection: Connection, kind: ErrorKind, raises: bool
+) -> None:
+    session = connection.create_session(Session.SESSION_TRANSACTED)
+    queue = session.create_queue("q")
+    sender = connection.create_session()
+    send(sender, queue, 0, 2)
+    consumer = session.create_consumer(queue, "n > 1")
+    assert texts(consumer, 1) == ["2"]
+    blind.doubts.append((ProviderError(kind, "the answer was lost"), raises))
+    with pytest.raises(JMSException, match="the answer was lost"):
+        session.commit()
+    send(sender, queue, 3)
+    got = set(texts(consumer, 1))
+    if got == {"2"}:  # it came again, where that needs a consumer's end
+        got |= set(texts(consumer, 1))
+    assert "3" in got
+
+
+def test_after_a_commit_that_is_rolled_back_a_selecting_consumer_hands_out_again(connection: Connection) -> None:
+    session = connection.create_session(Session.SESSION_TRANSACTED)
+    queue = session.create_queue("q")
+    sender = connection.create_session()
+    send(sender, queue, 0, 2)
+    consumer = session.create_consumer(queue, "n > 1")
+    assert texts(consumer, 1) == ["2"]
+    blind.doubts.append((ProviderError(ErrorKind.ROLLED_BACK, "no"), False))
+    with pytest.raises(TransactionRolledBackException):
+        session.commit()
+    assert texts(consumer, 1) == ["2"]
+    session.commit()
+    send(sender, queue, 3)
+    assert texts(consumer, 1) == ["3"]
+
+
+def test_a_selecting_consumer_outlives_a_refusal_between_two_scans(connection: Connection) -> None:
+    session = connection.create_session()
+    queue = session.create_queue("q")
+    busy = ProviderError(ErrorKind.RESOURCE, "the queue moves to another node")
+    blind.refusals.extend([None, busy, busy])
+    consumer = session.create_consumer(queue, "n = 7")
+    send(session, queue, 1)
+    assert consumer.receive(200) is None
+    send(session, queue, 7)
+    assert texts(consumer, 1) == ["7"]
+
+
+def test_a_selecting_consumer_that_is_refused_for_good_says_so_to_all_who_wait(connection: Connection, url: str) -> None:
+    if not url.startswith("stubborn"):
+        pytest.skip("its consumers are not replaced")
+    heard: queue_of[JMSException] = queue_of()
+    connection.exception_listener = heard.put
+    session = connection.create_session()
+    queue = session.create_queue("q")
+    blind.refusals.extend([None, ProviderError(ErrorKind.SECURITY, "you may not read it any more")])
+    consumer = session.create_consumer(queue, "n = 7")
+    send(session, queue, 1)
+    with pytest.raises(JMSSecurityException, match=r"'q' was refused: you may not read it any more"):
+        consumer.receive(SOON)
+    assert isinstance(heard.get(timeout=SOON / 1000), JMSSecurityException)
 
 
 def test_two_selecting_consumers_on_one_queue_both_get_theirs(connection: Connection, url: str) -> None:
