@@ -196,23 +196,27 @@ class FrameCutter:
         limit: Bytes; the largest frame taken.
     """
 
-    __slots__ = ("_limit", "_need", "_parts", "_searched", "_size", "ends_in_line_feed")
+    __slots__ = ("_limit", "_need", "_parts", "_searched", "_size", "ends_in_line_feed", "fault")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.ends_in_line_feed = False
         """The peer ends each frame with NUL and line feed: a NUL without one is a part of the body."""
+        self.fault: ProviderError | None = None
+        """PROTOCOL: what follows the frames returned last is no STOMP. Those are to be taken first."""
         self._parts: list[bytes] = []
         self._size = 0
         self._need = 0
         self._searched: int = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take what one read brought and return the frames that are whole now.
+        """Take what one read brought and return the frames that are whole now; then look at ``fault``.
 
         Raises:
-            ProviderError: PROTOCOL; these bytes are no STOMP. The stream is of no more use.
+            ProviderError: PROTOCOL; these bytes are no STOMP, and no frame was before them. The stream is of no more use.
         """
+        if self.fault is not None:
+            raise self.fault
         if self._parts:
             self._parts.append(data)
             self._size += len(data)
@@ -223,7 +227,13 @@ class FrameCutter:
             data = b"".join(self._parts)
             self._parts = []
         frames: list[Frame] = []
-        rest = self._cut(data, frames)
+        try:
+            rest = self._cut(data, frames)
+        except ProviderError as fault:
+            if not frames:
+                raise
+            self.fault = fault
+            return frames
         self._size = len(data) - rest
         if self._size:
             self._parts.append(data[rest:] if rest else data)

@@ -222,8 +222,8 @@ class Lifecycle:
             self._events.on_sent(self._transactions.answers(results))
 
     def on_stray_error(self, link: Link, headers: Mapping[str, str], text: str) -> bool:
-        """Live on after an ERROR of RabbitMQ that concerns one consumer, or none any more."""
-        if not isinstance(self._wired().dialect, RabbitMQ):
+        """Live on after an ERROR of RabbitMQ that concerns one consumer, or none any more; it is never an answer."""
+        if self._wiring is None or not isinstance(self._wiring.dialect, RabbitMQ):
             return False
         if "Server cancelled subscription" in text:
             self._consumers.cancelled(headers.get("subscription", ""), text)

@@ -2,26 +2,25 @@
 
 All of it runs on the I/O thread, but ``connect``, which blocks. Rules:
 
-- Control frames (SUBSCRIBE, UNSUBSCRIBE, COMMIT, ABORT) go one at a time: an ERROR of RabbitMQ names no frame, nor does
-  Artemis' for a SUBSCRIBE, so it belongs to the one that is pending.
-- An ERROR poisons the receipt of the frame it failed: RabbitMQ may send a RECEIPT for that frame as well.
-- An ERROR that belongs to nothing ends the link, unless the owner knows it for harmless.
+- Control frames go one at a time, for an ERROR of RabbitMQ names no frame, nor does Artemis' for a SUBSCRIBE (``control``).
+- What one read brings is told in its order: answers before the ERROR, or whatever else, that ends the link behind them.
+- An ERROR without a name is shown to the owner first, who may know it; then it is the pending control frame's; one that
+  belongs to nothing ends the link.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Final, Protocol
 
 from jmsapi.spi import Clock, ErrorKind, ProviderError, SendResult
 from jmsapi_stomp.beats import Beats
-from jmsapi_stomp.control import Done, Request
+from jmsapi_stomp.control import Control, Done, Request
 from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.errors import broker_error, lost, unknown
-from jmsapi_stomp.frames import Frame, command_frame
+from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.loop import IoLoop, Scheduled
 from jmsapi_stomp.settings import LinkSettings
 from jmsapi_stomp.transport import StompConnection, StompTransport
@@ -45,7 +44,7 @@ class LinkOwner(Protocol):
         """Take the answers to sends that one read brought."""
 
     def on_stray_error(self, link: Link, headers: Mapping[str, str], text: str) -> bool:
-        """Take an ERROR that belongs to no frame of ours; True when the link may live on."""
+        """Take an ERROR that names no frame of ours; True when it is known, answers nothing, and the link may live on."""
         ...
 
     def on_link_lost(self, link: Link, cause: ProviderError) -> None:
@@ -73,8 +72,7 @@ class Link:
         self._sends: dict[str, list[object]] = {}
         self._receipts: dict[str, Done] = {}
         self._receipt_ids = count(1)
-        self._control: deque[Request] = deque()
-        self._pending: Request | None = None
+        self._control = Control(loop, settings.request_timeout, self._transport.queue, self._receipt_ids)
         self._written = Written()
         self._error: ProviderError | None = None
         self._late: Scheduled | None = None
@@ -85,14 +83,13 @@ class Link:
         self.unanswered = False
         """Whether the peer closed the connection without a word in answer to CONNECT."""
         self._every_error_ends = False
-        self._one_at_a_time = True
         self.connected_headers: dict[str, str] = {}
         """What the broker said of itself."""
 
     def adapt(self, dialect: Dialect) -> None:
         """Keep to a broker's manners."""
         self._every_error_ends = dialect.every_error_ends
-        self._one_at_a_time = dialect.one_at_a_time
+        self._control.one_at_a_time = dialect.one_at_a_time
         if dialect.frames_end_in_line_feed:
             self._transport.frames_end_in_line_feed()
 
@@ -168,13 +165,10 @@ class Link:
         self._sends.clear()
         if results:
             self._owner.on_receipts(results)
-        waiting = list(self._control)
-        self._control.clear()
         receipts, self._receipts = self._receipts, {}
         for done in receipts.values():
             done(cause)
-        for request in waiting:
-            request.done(cause)
+        self._control.end(cause)
 
     # writing
 
@@ -241,49 +235,13 @@ class Link:
         *,
         doubtful: bool = False,
         first: bytes = b"",
+        late: Callable[[], object] | None = None,
     ) -> None:
-        """Queue a control frame.
-
-        Args:
-            asked: What is asked, for error texts.
-            done: Called with None, or with what went wrong.
-            doubtful: A lost answer leaves the outcome unknown.
-            first: A frame to be written just before, in the same write.
-        """
+        """Queue a control frame; see ``Request``."""
         if self.dead is not None:
             done(lost(self.dead))
-            return
-        request = Request(asked, command, headers, done, doubtful, first)
-        if self._pending is None or not self._one_at_a_time:
-            self._start(request)
         else:
-            self._control.append(request)
-
-    def _start(self, request: Request) -> None:
-        request.receipt = receipt = str(next(self._receipt_ids))
-        if self._one_at_a_time:
-            self._pending = request
-        self._receipts[receipt] = lambda cause: self._finish(request, cause)
-        request.timer = self._loop.later(self._settings.request_timeout, lambda: self._too_late(request))
-        self._transport.queue(request.first + command_frame(request.command, [*request.headers, ("receipt", receipt)]))
-
-    def _too_late(self, request: Request) -> None:
-        kind = ErrorKind.IN_DOUBT if request.doubtful else ErrorKind.TIMEOUT
-        self._receipts.pop(request.receipt, None)
-        self._finish(request, ProviderError(kind, "the broker gave no answer in time"))
-
-    def _finish(self, request: Request, cause: ProviderError | None) -> None:
-        if request.timer is not None:
-            request.timer.cancel()
-        if self._pending is request:
-            self._pending = None
-        if cause is not None and request.doubtful and self.dead is not None:
-            cause = ProviderError(ErrorKind.IN_DOUBT, f"no answer; {cause.message}", fatal=True)
-        if cause is not None:
-            cause = ProviderError(cause.kind, f"{request.asked}: {cause.message}", fatal=cause.fatal)
-        request.done(cause)
-        if self._pending is None and self._control and self.dead is None:
-            self._start(self._control.popleft())
+            self._control.ask(Request(asked, command, headers, done, doubtful=doubtful, first=first, late=late))
 
     # the transport's news
 
@@ -313,38 +271,49 @@ class Link:
         messages: list[Frame] = []
         results: list[SendResult] = []
         for frame in frames:
-            if self.dead is not None:
-                break
             if frame.command == b"MESSAGE" and self.connected_headers:
                 messages.append(frame)
                 continue
+            receipt = ""
             if frame.command == b"RECEIPT":
                 receipt = frame.find(b"\nreceipt-id:") or ""
                 tokens = self._sends.pop(receipt, None)
                 if tokens is not None:
                     results += [(token, None) for token in tokens]
                     continue
-                done = self._receipts.pop(receipt, None)
-                if done is not None:
-                    messages = self._hand_over(messages)
-                    done(None)
+            # Whatever this one is may end the link, and what came before it was answered before.
+            messages, results = self._hand_over(messages, results)
+            if self.dead is not None:
+                return
+            if frame.command == b"RECEIPT":
+                self._answered(receipt, None)
             elif frame.command == b"ERROR":
-                messages = self._hand_over(messages)
                 self._on_error(frame)
             elif frame.command == b"CONNECTED" and self._connecting is not None:
                 self._on_connected(frame)
             else:
                 word = frame.command[:40].decode("ascii", "replace")
                 self.end(ProviderError(ErrorKind.PROTOCOL, f"the peer sent {word!r}, which was not expected", fatal=True))
-        if self.dead is None:
-            self._hand_over(messages)
+            if self.dead is not None:
+                return
+        self._hand_over(messages, results)
+
+    def _hand_over(self, messages: list[Frame], results: list[SendResult]) -> tuple[list[Frame], list[SendResult]]:
+        if results or messages:
+            self._error = None  # the link lived on, so that ERROR is not why it will end
         if results:
             self._owner.on_receipts(results)
-
-    def _hand_over(self, messages: list[Frame]) -> list[Frame]:
-        if messages:
+        if messages and self.dead is None:
             self._owner.on_messages(self, messages)
-        return []
+        return [], []
+
+    def _answered(self, receipt: str, cause: ProviderError | None) -> bool:
+        """Pass on an answer that names a frame other than a send outside a transaction; False when nobody waits for it."""
+        done = self._receipts.pop(receipt, None)
+        if done is None:
+            return self._control.answered(receipt, cause)
+        done(cause)
+        return True
 
     def _on_connected(self, frame: Frame) -> None:
         try:
@@ -377,24 +346,20 @@ class Link:
             # Words that say nothing of credentials may be those of a broker that is just starting or stopping.
             self.end(broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True))
             return
-        fatal = self._every_error_ends
         error = broker_error(text, detail)  # what was refused hears why; that the link ends with it is told by itself
         receipt = headers.get("receipt-id", "")
         tokens = self._sends.pop(receipt, None)
-        done = self._receipts.pop(receipt, None)
         if tokens is not None:
             self._owner.on_receipts([(token, error) for token in tokens])
-        elif done is not None:
-            done(error)
-        elif self._pending is not None:
-            self._receipts.pop(self._pending.receipt, None)
-            self._finish(self._pending, error)
-        elif not self._owner.on_stray_error(self, headers, text):
-            fatal = True
+            known = True
+        elif receipt:
+            known = self._answered(receipt, error)
+        else:
+            known = self._owner.on_stray_error(self, headers, text) or self._control.blame(error, f"{text} {detail}")
         asked = "the broker ended the connection"
-        self._error = broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True)
-        if fatal:
-            self.end(self._error)
+        self._error = end = broker_error(text, detail, asked=asked, default=ErrorKind.CONNECTION, fatal=True)
+        if self._every_error_ends or not known:
+            self.end(end)
 
 
 def _readable(frame: Frame) -> dict[str, str]:

@@ -195,6 +195,8 @@ class StompTransport(Transport):
                 return False
             if frames:
                 self._wire.on_frames(frames)
+            if self._cutter.fault is not None and self.socket is not None:
+                self._end(self._cutter.fault.kind, self._cutter.fault.message)
             if self.socket is None:
                 return False
             if len(data) < _READ and self._tls is None:
@@ -272,8 +274,9 @@ class StompTransport(Transport):
         self._count = len(pieces)
 
     def _broken(self, cause: OSError) -> None:
-        """Read what the broker said before it closed: its ERROR is the better reason."""
-        self.on_readable()
+        """Read what the broker said before it closed: answers count, and its ERROR is the better reason."""
+        while self.on_readable():
+            continue
         if self.socket is not None:
             self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
 

@@ -334,6 +334,60 @@ def test_what_is_unanswered_fails_when_the_link_is_lost(dial: Dial, peer: Peer) 
     assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.CONNECTION
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        b"ERROR\nmessage:AMQ339000 disk is nearly full, connection closed\n\n\0\n",
+        b"MESSAGE\ncontent-length:x\n\nbody\0\n",
+        b"HELLO\n\n\0\n",
+    ],
+    ids=["an error", "no frame", "an unknown frame"],
+)
+def test_answers_are_told_before_the_end_that_one_read_brings_with_them(dial: Dial, peer: Peer, end: bytes) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        first = connection.expect("SEND")["receipt"]
+        connection.expect("SEND")
+        connection.raw(f"RECEIPT\nreceipt-id:{first}\n\n\0\n".encode() + end)
+        connection.serve()
+
+    line = dial(peer(script).url)
+    told: list[object] = []
+    on_lost, on_sent = line.events.on_lost, line.events.on_sent
+    line.events.on_sent = lambda results: (told.extend(results), on_sent(results))
+    line.events.on_lost = lambda cause: (told.append("lost"), on_lost(cause))
+    first, second = line.post(QUEUE), line.post(QUEUE)
+    doubt = line.events.answer(second)
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert told == [(first, None), (second, doubt), "lost"]
+    assert isinstance(doubt, ProviderError)
+    assert doubt.kind is ErrorKind.IN_DOUBT
+
+
+def test_a_confirmed_send_is_not_sent_again_when_the_link_ends_in_the_same_read(peer: Peer) -> None:
+    got: list[bytes] = []
+
+    def script(connection: Any) -> None:
+        connection.welcome()
+        command, headers, body = connection.frame()
+        while command != "SEND":
+            command, headers, body = connection.frame()
+        got.append(body)
+        receipt = f"RECEIPT\nreceipt-id:{headers['receipt']}\n\n\0\n".encode()
+        if len(got) == 1:
+            connection.raw(receipt + b"ERROR\nmessage:the broker is stopping\n\n\0\n")
+            return
+        connection.raw(receipt)
+        connection.serve()
+
+    url = f"failover:({peer(script).url})?resendUnconfirmed=true"
+    with jmsapi.connection_factory(url).create_context() as context:
+        producer = context.create_producer()
+        for text in ("first", "second"):
+            producer.send(context.create_queue("q"), text)
+    assert got == [b"first", b"second"]
+
+
 def test_sends_go_on_while_the_peer_reads_slowly(dial: Dial, peer: Peer) -> None:
     go = threading.Event()
     count = 300
@@ -563,6 +617,78 @@ def test_a_refused_commit_is_rolled_back(dial: Dial, peer: Peer) -> None:
     assert line.events.lost == []
 
 
+def test_the_end_of_a_consumer_is_no_answer_to_the_commit_under_way(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        name = connection.confirm("SUBSCRIBE")["id"]
+        connection.expect("BEGIN")
+        sent, commit = connection.expect("SEND")["receipt"], connection.expect("COMMIT")["receipt"]
+        connection.send("ERROR", {"message": "Server cancelled subscription", "subscription": name}, b"deleted\n")
+        connection.send("ERROR", {"message": "Subscription not found"}, b"There is no current subscription with tag 'T_c1'.")
+        for receipt in (commit, sent):
+            connection.send("RECEIPT", {"receipt-id": receipt})
+        connection.serve()
+
+    line = dial(peer(script).url, emulate="tx")
+    consumer = line.consumer(QUEUE)
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    line.end(tx)
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    assert line.events.closed[0][0] is consumer
+    assert line.events.lost == []
+
+
+@pytest.mark.parametrize("server", [RABBIT, "ActiveMQ-Artemis/2.56.0"])
+@pytest.mark.parametrize("words", ["Processing error", "access_refused"])
+def test_an_error_without_a_name_puts_a_commit_in_doubt(dial: Dial, peer: Peer, server: str, words: str) -> None:
+    """RabbitMQ goes on with the next send when it refuses one, then confirms the COMMIT; Artemis may end for other reasons."""
+
+    def script(connection: Any) -> None:
+        connection.welcome(server)
+        connection.expect("BEGIN")
+        connection.expect("SEND")
+        commit = connection.expect("COMMIT")["receipt"]
+        connection.send("ERROR", {"message": words})
+        connection.send("RECEIPT", {"receipt-id": commit})
+        connection.serve()
+
+    line = dial(peer(script).url, emulate="tx")
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.IN_DOUBT
+
+
+def test_an_error_that_names_the_transaction_is_the_answer_to_its_commit(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        name = connection.expect("BEGIN")["transaction"]
+        connection.expect("SEND")
+        connection.expect("COMMIT")
+        connection.send("ERROR", {"message": "Bad transaction"}, f'Invalid transaction identifier: <<"{name}">>\n'.encode())
+        connection.serve()
+
+    line = dial(peer(script).url, emulate="tx")
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.ROLLED_BACK
+    assert line.events.lost == []
+
+
+def test_an_error_that_names_another_frame_is_no_answer_to_the_pending_one(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome()
+        connection.expect("BEGIN")
+        connection.expect("SEND")
+        connection.expect("COMMIT")
+        connection.send("ERROR", {"message": "no", "receipt-id": "another"})
+
+    line = dial(peer(script).url, emulate="tx")
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    assert refused(lambda: line.end(tx)).kind is ErrorKind.IN_DOUBT
+
+
 # Consumers that end
 
 
@@ -606,6 +732,23 @@ def test_an_error_nobody_knows_ends_the_link(dial: Dial, peer: Peer) -> None:
     line = dial(peer(script).url)
     line.events.wait(lambda: len(line.events.lost) == 1, "loss")
     assert "out of disk" in line.events.lost[0].message
+
+
+def test_an_error_that_the_link_outlived_is_not_why_it_ends(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        bad = connection.expect("SEND")["receipt"]
+        connection.send("ERROR", {"message": "not authorized to write", "receipt-id": bad})
+        connection.confirm("SEND")
+        connection.expect("SEND")
+
+    line = dial(peer(script).url)
+    assert line.events.answer(line.post(QUEUE)) is not None
+    line.send(QUEUE)
+    line.post(QUEUE)
+    line.events.wait(lambda: len(line.events.lost) == 1, "loss")
+    assert line.events.lost[0].kind is ErrorKind.CONNECTION
+    assert "authorized" not in line.events.lost[0].message
 
 
 def test_messages_in_pieces_are_whole_when_they_are_delivered(dial: Dial, peer: Peer) -> None:
