@@ -62,6 +62,8 @@ class Poor(Forwarding):
         super().__init__(below)
         self.log: list[str] = []
         self.refuses: dict[int, ErrorKind] = {}
+        self.raises: ProviderError | None = None
+        """What the next acknowledgement is refused with at once."""
         self.keeps = False
         self.kept: list[SendResult] = []
         self.most = 0
@@ -99,6 +101,9 @@ class Poor(Forwarding):
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
     ) -> Future[None]:
         assert tx is None
+        if self.raises is not None:
+            raises, self.raises = self.raises, None
+            raise raises
         self.log.append(f"{outcome.name.lower()} {len(tags)}")
         return super().settle(tags, outcome, tx, failures)
 
@@ -247,6 +252,19 @@ def test_a_rollback_sends_nothing_and_hands_out_again_with_a_count(connection: C
     session.commit()
     assert poor.take() == ["accepted 1"]
     assert waiting(connection, "out") == []
+
+
+def test_an_acknowledgement_that_is_refused_at_once_ends_the_commit_in_doubt_at_once(connection: Connection, poor: Poor) -> None:
+    fill(connection, "in", "a")
+    session = transacted(connection)
+    consumer = session.create_consumer(session.create_queue("in"))
+    producer = session.create_producer(session.create_queue("out"))
+    assert text(consumer.receive(SOON)) == "a"
+    producer.send(session.create_text_message("1"))
+    poor.raises = ProviderError(ErrorKind.RESOURCE, "not now")
+    with pytest.raises(JMSException, match="what was received may come again: not now") as caught:
+        session.commit()
+    assert caught.value.error_code == "in-doubt"
 
 
 def test_acknowledgements_follow_the_last_answer(connection: Connection, poor: Poor) -> None:

@@ -238,6 +238,7 @@ def test_after_a_commit_that_ends_in_doubt_a_selecting_consumer_goes_on(
     send(sender, queue, 0, 2)
     consumer = session.create_consumer(queue, "n > 1")
     assert texts(consumer, 1) == ["2"]
+    assert consumer.receive(300) is None  # the scan has ended, and its consumer waits for the commit
     blind.doubts.append((ProviderError(kind, "the answer was lost"), raises))
     with pytest.raises(JMSException, match="the answer was lost"):
         session.commit()
@@ -255,6 +256,7 @@ def test_after_a_commit_that_is_rolled_back_a_selecting_consumer_hands_out_again
     send(sender, queue, 0, 2)
     consumer = session.create_consumer(queue, "n > 1")
     assert texts(consumer, 1) == ["2"]
+    assert consumer.receive(300) is None
     blind.doubts.append((ProviderError(ErrorKind.ROLLED_BACK, "no"), False))
     with pytest.raises(TransactionRolledBackException):
         session.commit()
