@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jmsapi.spi import Address, Delivery, ErrorKind, Handle, Outcome, ProviderError, Tag
 from jmsapi_amqp import engine
-from jmsapi_amqp.codec import Described, envelope_of, quick_delivery_count
+from jmsapi_amqp.codec import envelope_of, quick_delivery_count
 from jmsapi_amqp.engine import Pointer
-from jmsapi_amqp.errors import to_error
+from jmsapi_amqp.outcomes import Answer
 from jmsapi_amqp.tasks import Promise
 
 if TYPE_CHECKING:
@@ -188,13 +188,23 @@ class SenderLink(_Link):
     def updated(self, delivery: Pointer) -> None:
         """Take the peer's answer to one message."""
         state = engine.delivery_remote_state(delivery)
-        if state == 0 and not engine.delivery_settled(delivery):
+        settled = engine.delivery_settled(delivery)
+        if state == 0 and not settled:
+            return
+        answer = None if state == engine.ACCEPTED else Answer(delivery, state)
+        decided = answer is None or answer.decides
+        if not decided and not settled:
             return
         token = self.unanswered.pop(delivery, None)
         if token is None:
             return
         if self.idle is not None:
             self.idle.keep(None)
+        if not decided:
+            engine.delivery_settle(delivery)
+            text = f"{self.asked}: the broker ended the transfer without an outcome; whether it took the message is not known"
+            self._answer(token, ProviderError(ErrorKind.IN_DOUBT, text))
+            return
         if isinstance(token, Ask):
             remote = engine.delivery_remote(delivery)
             data: object = engine.read_data(engine.disposition_data(remote))
@@ -206,30 +216,9 @@ class SenderLink(_Link):
         topic = self.topic
         if isinstance(token, Routed):
             topic, token = token.topic, token.token
-        error = None if state == engine.ACCEPTED else self._refusal(delivery, state, topic=topic)
+        error = None if answer is None else answer.refusal(self.connection, self, topic=topic)
         engine.delivery_settle(delivery)
         self._answer(token, error)
-
-    def _refusal(self, delivery: Pointer, state: int, *, topic: bool | None) -> ProviderError | None:
-        if state == engine.TRANSACTIONAL:
-            data = engine.read_data(engine.disposition_data(engine.delivery_remote(delivery)))
-            outcome = data[1] if isinstance(data, list) and len(data) > 1 else None
-            descriptor = outcome.descriptor if isinstance(outcome, Described) else engine.ACCEPTED
-            if descriptor in (engine.ACCEPTED, "amqp:accepted:list"):
-                return None
-            return ProviderError(ErrorKind.ROLLED_BACK, f"{self.asked}: the broker refused a message of it ({outcome})")
-        if state == engine.REJECTED:
-            condition = engine.disposition_condition(engine.delivery_remote(delivery))
-            cause = self.connection.cause_of(condition, "amqp:rejected")
-            error = to_error(cause, self.asked)
-            if error.kind is ErrorKind.PROTOCOL:
-                return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker rejected the message, {cause}")
-            return error
-        if state == engine.RELEASED:
-            if topic:
-                return None
-            return ProviderError(ErrorKind.DESTINATION, f"{self.asked}: no such destination, or nobody takes messages there")
-        return ProviderError(ErrorKind.RESOURCE, f"{self.asked}: the broker did not take the message")
 
     def _answer(self, token: object, error: ProviderError | None) -> None:
         if isinstance(token, Ask):
