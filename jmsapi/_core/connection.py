@@ -16,7 +16,7 @@ from jmsapi._core import options_check as valid
 from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.facilities import ConnectionConsumerImpl
-from jmsapi._core.ledger import AUTO, TRANSACTED
+from jmsapi._core.ledger import AUTO
 from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
 from jmsapi._core.object_codec import ObjectCodec
@@ -120,7 +120,7 @@ class ConnectionImpl(Connection):
         """Create a session of one class and remember it."""
         self.check_open()
         self.touch()
-        session = kind(self, _mode(mode, acknowledge_mode, transacted), next(self._numbers))
+        session = kind(self, valid.asked_mode(mode, acknowledge_mode, transacted), next(self._numbers))
         with self._guard:
             self._sessions[session] = None
             session.set_flowing(self._started)
@@ -371,29 +371,10 @@ class ConnectionImpl(Connection):
                 shut(session, deadline)
             for session in self.sessions():
                 session.close()
-            self.link.close(max(1.0, deadline.remaining() or 0.0))
-            self._telling.close()
         finally:
-            self._closed.set()
-
-
-def _mode(mode: object, acknowledge_mode: object, transacted: object) -> int:
-    """Return the session mode that the arguments of ``create_session`` say in one of its forms."""
-    # A bool is an int too: the two-argument form comes first.
-    if transacted is None and (isinstance(mode, bool) or mode is None):
-        mode, transacted = None, mode
-    if mode is not None and (acknowledge_mode is not None or transacted is not None):
-        raise JMSException(
-            f"a session mode stands alone, {mode!r} is followed by another; the form with two begins with True or False",
-            "session-mode",
-        )
-    if transacted is not None and not isinstance(transacted, bool):
-        raise JMSException(f"transacted is True or False, not {transacted!r}", "session-mode")
-    if transacted:
-        return TRANSACTED
-    if mode is None and acknowledge_mode is None:
-        return AUTO
-    chosen = valid.session_mode(acknowledge_mode if mode is None else mode)
-    if mode is None and chosen == TRANSACTED:
-        raise JMSException("a session that is not transacted needs an acknowledge mode of 1, 2 or 3", "session-mode")
-    return chosen
+            try:
+                # Also when somebody interrupts it: nobody can close it any more, so it must hold nothing back from others.
+                self.link.close(max(1.0, deadline.remaining() or 0.0))
+            finally:
+                self._telling.close()
+                self._closed.set()

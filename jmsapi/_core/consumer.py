@@ -1,8 +1,5 @@
 """A message consumer: its window of credit, its inbox, receive and listener.
 
-Credit: the provider may have at most ``prefetch`` messages on their way or waiting here; it is topped up when half is used.
-With prefetch 0 each receive asks for one message and takes the credit back when time is up, so nothing is held ahead.
-
 Spec: 4.5, 4.3.3, 4.3.4, 6.11.
 """
 
@@ -12,6 +9,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from jmsapi._core.committing import enlist
+from jmsapi._core.crediting import Crediting
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.ledger import TRANSACTED, Entry, Inbox, Plan
 from jmsapi._core.options_check import check_listener, check_receive_timeout
@@ -31,7 +30,7 @@ Listener = MessageListener | Callable[[Message], None]
 _log = logging.getLogger("jmsapi")
 
 
-class ConsumerImpl(MessageConsumer):
+class ConsumerImpl(Crediting, MessageConsumer):
     """A consumer of one session.
 
     Args:
@@ -60,6 +59,8 @@ class ConsumerImpl(MessageConsumer):
         self.receiving = 0
         """Threads that wait in a receive call."""
         self.closed = False
+        self._dropped = 0
+        """Messages that had expired when they were about to be handed out. Guarded by the session's lock."""
         self.cause: ProviderError | None = None
         self._link = session.link
         self._prefetch = prefetch
@@ -93,10 +94,19 @@ class ConsumerImpl(MessageConsumer):
                 session.changed.notify_all()
 
     def broke(self, cause: ProviderError) -> None:
-        """The broker ended this consumer: receivers hear of it, and so does the exception listener."""
-        with self.session.lock:
-            self.cause = cause
-            self.session.changed.notify_all()
+        """The broker ended this consumer: receivers hear of it, and so does the exception listener.
+
+        What came by it and is not settled others get, so it is handed out no more, and who commits or acknowledges it hears that.
+        """
+        # The sessions of an endpoint's workers hold what came by its one consumer.
+        for session in {self.session, *self.session.connection.sessions()}:
+            with session.lock:
+                self.cause = cause
+                lost = session.ledger.ended(self.inbox)
+                session.interruptions.note(lost, cause)
+                session.changed.notify_all()
+        if self.inbox.idle:
+            self.session.release(self.inbox)
         self.session.connection.report(jms_error(cause, f"consume from {self.spec.address.name!r}"))
 
     # ---- the API --------------------------------------------------------------------------------------------------
@@ -199,18 +209,24 @@ class ConsumerImpl(MessageConsumer):
 
     def _drained(self, finish: bool) -> Entry | None:
         # Only the broker knows whether something is on its way: take the credit back, and see what came.
-        if self.closed or not self.session.flowing:
-            return None
-        try:
-            self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
-        except JMSException as error:
-            if not self._link.survives(error):
-                raise
-            # No link, so nothing is at hand; the credit holds for the next one.
-            return None
-        with self.session.lock:
-            self._credit = 0
-        return self._take(0, finish)
+        while not self.closed and self.session.flowing:
+            try:
+                self._link.call(lambda: self._link.provider.drain(self.handle), "ask for messages at hand")
+            except JMSException as error:
+                if not self._link.survives(error):
+                    raise
+                # No link, so nothing is at hand; the credit holds for the next one.
+                return None
+            with self.session.lock:
+                self._credit = 0
+            dropped = self._dropped
+            entry = self._take(0, finish)
+            if entry is not None or self._dropped == dropped:
+                return entry
+            # What was at hand had expired: something else may be behind it.
+            if self._prefetch:
+                self._top_up()
+        return None
 
     def _take(self, timeout_ms: float | None, finish: bool) -> Entry | None:
         deadline: Deadline | None = None
@@ -218,6 +234,7 @@ class ConsumerImpl(MessageConsumer):
         session.await_last_ack()
         ledger, lock = session.ledger, session.lock
         while True:
+            unreadable: ProviderError | None = None
             with lock:
                 if not (inbox.buffer and session.flowing) or self.closed or session.listening:
                     deadline = deadline or Deadline(timeout_ms, self._link.clock.monotonic)
@@ -226,8 +243,16 @@ class ConsumerImpl(MessageConsumer):
                 if entry is None:
                     return None
                 expired = self._expired(entry)
-                accept = finish and not expired and ledger.accept(entry)
-                plan = ledger.drop(entry) if expired else ledger.done(entry) if finish and not accept else None
+                accept = False
+                plan: Plan | None = None
+                if expired:
+                    plan = ledger.drop(entry)
+                    self._dropped += 1
+                elif (unreadable := _unreadable(entry)) is not None:
+                    plan = ledger.unreadable(entry)
+                elif finish:
+                    accept = ledger.accept(entry)
+                    plan = None if accept else ledger.done(entry)
                 due = self._due()
             if due:
                 self._grant(due)
@@ -235,9 +260,14 @@ class ConsumerImpl(MessageConsumer):
                 self._accepted(entry)
             elif plan is not None:
                 session.carry_out(plan)
+            if unreadable is not None:
+                raise jms_error(unreadable, f"receive from {self.spec.address.name!r}") from unreadable
+            if expired and not self._prefetch:
+                # It has used up what was asked for.
+                self._ask_for_one()
             if not expired:
                 if self._enlist_at is not None and inbox.unsettled >= self._enlist_at:
-                    session.enlist()
+                    enlist(session)
                 return entry
 
     def _await(self, deadline: Deadline) -> None:
@@ -267,6 +297,10 @@ class ConsumerImpl(MessageConsumer):
         if self._expired(entry):
             with session.lock:
                 plan: Plan | None = session.ledger.drop(entry)
+        elif (unreadable := _unreadable(entry)) is not None:
+            with session.lock:
+                plan = session.ledger.unreadable(entry)
+            session.connection.report(jms_error(unreadable, f"a message from {self.spec.address.name!r} for its listener"))
         else:
             message = session.message(entry)
             plan = None
@@ -282,7 +316,7 @@ class ConsumerImpl(MessageConsumer):
             else:
                 self.finish(entry)
             if self._enlist_at is not None and self.inbox.unsettled >= self._enlist_at:
-                session.enlist()
+                enlist(session)
         if plan is not None:
             session.carry_out(plan)
         if self._prefetch:
@@ -340,57 +374,11 @@ class ConsumerImpl(MessageConsumer):
         """Let nothing come here any more."""
         self._link.detach(self.handle)
 
-    # ---- credit ---------------------------------------------------------------------------------------------------
-    def _due(self) -> int:
-        """Return how much credit is to be granted now, taking note of it. With the session's lock held."""
-        most = self._prefetch
-        n = most - self._credit - len(self.inbox.buffer)
-        if self._limit is not None:
-            most = min(most, self._limit)
-            n = min(n, self._room())
-        if n * 2 < most or n <= 0 or self.closed:
-            return 0
-        self._credit += n
-        return n
 
-    def _room(self) -> int:
-        """Return how many more messages may come before ``max_unacknowledged`` is reached. With the session's lock held."""
-        if self._limit is None:
-            return 1
-        return self._limit - self._credit - len(self.inbox.buffer) - self.inbox.unsettled
-
-    def make_room(self) -> None:
-        """Let more messages come, since some are acknowledged."""
-        if self._prefetch:
-            self._top_up()
-        elif self.receiving or self.listener is not None:
-            self._ask_for_one()
-
-    def _top_up(self) -> None:
-        with self.session.lock:
-            due = self._due()
-        if due:
-            self._grant(due)
-
-    def _ask_for_one(self) -> None:
-        with self.session.lock:
-            due = 0 if self._credit or self.inbox.buffer or self.closed or self._room() <= 0 else 1
-            self._credit += due
-        if due:
-            self._grant(due)
-
-    def _grant(self, n: int) -> None:
-        if self._link.lost is None:
-            self._link.ask(lambda: self._link.provider.credit(self.handle, n))
-
-    def stop_flow(self, timeout: float) -> None:
-        """Take all credit back before closing, so that nothing more comes for nobody."""
-        with self.session.lock:
-            open_credit = self._credit > 0
-        if open_credit and self._link.lost is None and not self._link.interrupted and self.cause is None:
-            try:
-                self._link.call(lambda: self._link.provider.drain(self.handle), "stop a consumer", timeout)
-            except JMSException as error:
-                _log.debug("a consumer on %r could not be drained: %s", self.spec.address.name, error)
-        with self.session.lock:
-            self._credit = 0
+def _unreadable(entry: Entry) -> ProviderError | None:
+    """Return why not even the kind of a message can be told; None when it can."""
+    try:
+        entry.delivery.envelope.kind  # noqa: B018
+    except ProviderError as error:
+        return error
+    return None

@@ -343,7 +343,8 @@ class Creators(Session):
             origin=self.link.origin,
         )
         consumer = kind(self._whole, spec, self._left_over(spec))
-        self.consumers[consumer.inbox] = consumer
+        with self.lock:
+            self.consumers[consumer.inbox] = consumer
         consumer.open()
         return consumer
 

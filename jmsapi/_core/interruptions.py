@@ -1,19 +1,21 @@
 """What a session must remember of a link that was lost while another one took its place.
 
-What the broker had handed out by the old link it hands out again by the new one, so an acknowledgement of it has no meaning
-any more, and a transaction with it cannot be committed. Both are said to who asks; nothing is said where nothing was lost.
+What the broker had handed out by the old link it hands out again by the new one, and so it does with what came by a consumer
+that it ends. An acknowledgement of it has no meaning any more, and a transaction with it cannot be committed. Both are said to
+who asks; nothing is said where nothing was lost.
 
 Spec: 4.4.7-2, 4.4.11-1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from jmsapi._core.ledger import CLIENT, TRANSACTED, Entry
 from jmsapi.errors import JMSException
-from jmsapi.spi import ProviderError
+from jmsapi.spi import ErrorKind, ProviderError
 
 if TYPE_CHECKING:
     from jmsapi._core.session import SessionImpl
@@ -45,10 +47,9 @@ class Interruptions:
             self._acknowledge = _Acknowledge(self._session)
 
     def take_broken(self) -> ProviderError | None:
-        """Return and forget why the running transaction cannot be committed; None when it can."""
-        with self._session.lock:
-            broken, self._broken = self._broken, None
-            return broken
+        """Return and forget why the running transaction cannot be committed; None when it can. With the session's lock held."""
+        broken, self._broken = self._broken, None
+        return broken
 
     def acknowledge_of(self, entry: Entry) -> Callable[[], None]:
         """Return what a message's ``acknowledge()`` does: it knows by which link the message came."""
@@ -60,15 +61,27 @@ class Interruptions:
         return acknowledge
 
     def check_nothing_lost(self) -> None:
-        """Say once that something which is to be acknowledged was lost.
+        """Say once that something which is to be acknowledged was lost. With the session's lock held.
 
         Raises:
             JMSException: ``redelivered``.
         """
-        with self._session.lock:
-            lost, self._lost = self._lost, None
+        lost, self._lost = self._lost, None
         if lost is not None:
             raise comes_again(lost)
+
+    @contextmanager
+    def noting_refusals(self) -> Generator[None]:
+        """Take note when an acknowledgement fails: it has not been done then, however often it is asked for again."""
+        try:
+            yield
+        except JMSException as error:
+            cause = error.__cause__
+            refused = cause if isinstance(cause, ProviderError) else ProviderError(ErrorKind.PROTOCOL, str(error))
+            with self._session.lock:
+                self._lost = self._acknowledge.lost = refused
+                self._acknowledge = _Acknowledge(self._session)
+            raise
 
     def forget_lost(self) -> None:
         """It was said, or what came since is acknowledged."""
@@ -98,7 +111,7 @@ class _Acknowledge:
 def comes_again(cause: ProviderError) -> JMSException:
     """Return what is said of an acknowledgement that comes too late."""
     error = JMSException(
-        f"acknowledge: the link by which it was delivered was lost ({cause.message}); it is not acknowledged and comes again",
+        f"acknowledge: its link or consumer was lost, or refused it ({cause.message}); it is not acknowledged and comes again",
         "redelivered",
     )
     error.__cause__ = cause

@@ -18,6 +18,7 @@ Who may do what, by session mode:
 | recover                  | what is not yet accepted is handed out again | | again    | refused by the session|
 | commit, rollback         | refused by the session       |                 |          | accept; hand out again|
 | the link is lost         | all is forgotten: the broker hands out again by the next link           |
+| the broker ends a consumer | all that came by it is forgotten: others get it                       |
 | session closes           | buffered released, delivered failed (DUPS_OK first accepts its batch)   |
 
 Spec: 4.4.11-1 to 4.4.11-9, 4.5.2-2, 4.5.2-4, 4.5.2-5, 4.5.3-3, 11.2.5.1-21 to 11.2.5.1-26.
@@ -25,12 +26,14 @@ Spec: 4.4.11-1 to 4.4.11-9, 4.5.2-2, 4.5.2-4, 4.5.2-5, 4.5.3-3, 11.2.5.1-21 to 1
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from jmsapi.spi import Delivery, Outcome, Tag
+from jmsapi._core.deliveries import BUFFERED as _BUFFERED
+from jmsapi._core.deliveries import DELIVERED as _DELIVERED
+from jmsapi._core.deliveries import SETTLED as _SETTLED
+from jmsapi._core.deliveries import Entry, Inbox, Plan
+from jmsapi.spi import Delivery, Tag
 
 __all__ = ["AUTO", "CLIENT", "DUPS_OK", "TRANSACTED", "Entry", "Inbox", "Ledger", "Plan"]
 
@@ -38,70 +41,6 @@ TRANSACTED: Final = 0
 AUTO: Final = 1
 CLIENT: Final = 2
 DUPS_OK: Final = 3
-
-_BUFFERED: Final = 0
-_DELIVERED: Final = 1
-_SETTLED: Final = 2
-
-
-class Entry:
-    """One delivery in the ledger's hands."""
-
-    __slots__ = ("delivery", "enlisted", "extra", "failure", "inbox", "lost", "state")
-
-    def __init__(self, inbox: Inbox, delivery: Delivery) -> None:
-        self.inbox = inbox
-        self.delivery = delivery
-        self.extra = 0
-        """Times it was handed out again here, which the broker does not know of."""
-        self.failure = ""
-        """In words, what its container's listener raised last."""
-        self.state = _BUFFERED
-        self.enlisted = False
-        """Accepted under the running transaction before its commit."""
-        self.lost = False
-        """Its link is lost: it comes again, whatever is said of it."""
-
-
-class Inbox:
-    """What one consumer has received: entries waiting, and how many are delivered and not yet settled at the provider."""
-
-    __slots__ = ("buffer", "closed", "kept", "unsettled")
-
-    def __init__(self) -> None:
-        self.buffer: deque[Entry] = deque()
-        self.unsettled = 0
-        self.closed = False
-        self.kept = False
-        """Closed, yet it keeps what waits, for the next consumer of its subscription."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing binds this inbox to its consumer at the provider any more."""
-        return self.closed and not self.unsettled
-
-
-@dataclass(slots=True)
-class Plan:
-    """What the caller must do at the seam. When it has, it says so with ``Ledger.carried_out``."""
-
-    accepted: list[Tag] = field(default_factory=list[Tag])
-    released: list[Tag] = field(default_factory=list[Tag])
-    failed: list[Tag] = field(default_factory=list[Tag])
-    failures: list[int] = field(default_factory=list[int])
-    """How often each of the failed was handed out here."""
-    rejected: list[Tag] = field(default_factory=list[Tag])
-    settled: list[Entry] = field(default_factory=list[Entry])
-    """The entries that these outcomes, or the end of a transaction, settle."""
-
-    def outcomes(self) -> tuple[tuple[list[Tag], Outcome, list[int]], ...]:
-        """Return what to say at the seam, in order: tags, their outcome, and how often each failed."""
-        return (
-            (self.accepted, Outcome.ACCEPTED, []),
-            (self.released, Outcome.RELEASED, []),
-            (self.failed, Outcome.FAILED, self.failures),
-            (self.rejected, Outcome.REJECTED, []),
-        )
 
 
 class Ledger:
@@ -197,11 +136,21 @@ class Ledger:
         if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):
             return None
         plan = Plan()
+        self._fail_here(entry, plan)
+        return plan
+
+    def unreadable(self, entry: Entry) -> Plan:
+        """Nothing can be made of the entry, so nobody had it: whatever the mode, it comes again, or is rejected at the limit."""
+        plan = Plan()
+        if entry.state == _DELIVERED:
+            self._fail_here(entry, plan)
+        return plan
+
+    def _fail_here(self, entry: Entry, plan: Plan) -> None:
         if 0 <= self._limit <= entry.extra:
             self._settle(entry, plan.rejected, plan)
         else:
             self._again(entry, plan, raised=True)
-        return plan
 
     def wrong_body(self, entry: Entry) -> Plan | None:
         """A receive_body call could not give the body as the type asked for."""
@@ -332,14 +281,26 @@ class Ledger:
         """
         for inbox in inboxes:
             inbox.buffer.clear()
-        kept = len(self._delivered) if self.mode in (CLIENT, TRANSACTED) else 0
-        for entry in [*self._delivered, *self._lazy]:
+        return self._forget(lambda _: True)
+
+    def ended(self, inbox: Inbox) -> int:
+        """The broker has ended a consumer: what came by it others have, or will. See ``interrupted``.
+
+        Args:
+            inbox: The consumer's, of this session or another.
+        """
+        inbox.buffer.clear()
+        return self._forget(lambda entry: entry.inbox is inbox)
+
+    def _forget(self, which: Callable[[Entry], bool]) -> int:
+        lost = [entry for entry in [*self._delivered, *self._lazy] if which(entry)]
+        for entry in lost:
             entry.state = _SETTLED
             entry.lost = True
             entry.inbox.unsettled -= 1
-        self._delivered.clear()
-        self._lazy.clear()
-        return kept
+            self._delivered.pop(entry, None)
+        self._lazy = [entry for entry in self._lazy if not entry.lost]
+        return len(lost) if self.mode in (CLIENT, TRANSACTED) else 0
 
     @property
     def unsettled(self) -> int:

@@ -15,6 +15,7 @@ from jmsapi.values import INT_RANGE
 
 __all__ = [
     "MODES",
+    "asked_mode",
     "check_credential",
     "check_listener",
     "check_receive_timeout",
@@ -112,3 +113,25 @@ def check_listener(listener: object) -> None:
     """
     if listener is not None and not callable(getattr(listener, "on_message", listener)):
         raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")
+
+
+def asked_mode(mode: object, acknowledge_mode: object, transacted: object) -> int:
+    """Return the session mode that the arguments of ``create_session`` say in one of its forms."""
+    # A bool is an int too: the two-argument form comes first.
+    if transacted is None and (isinstance(mode, bool) or mode is None):
+        mode, transacted = None, mode
+    if mode is not None and (acknowledge_mode is not None or transacted is not None):
+        raise JMSException(
+            f"a session mode stands alone, {mode!r} is followed by another; the form with two begins with True or False",
+            "session-mode",
+        )
+    if transacted is not None and not isinstance(transacted, bool):
+        raise JMSException(f"transacted is True or False, not {transacted!r}", "session-mode")
+    if transacted:
+        return TRANSACTED
+    if mode is None and acknowledge_mode is None:
+        return AUTO
+    chosen = session_mode(acknowledge_mode if mode is None else mode)
+    if mode is None and chosen == TRANSACTED:
+        raise JMSException("a session that is not transacted needs an acknowledge mode of 1, 2 or 3", "session-mode")
+    return chosen

@@ -94,6 +94,9 @@ class Outbox:
     def withdraw(self, ticket: Ticket) -> None:
         """Forget a send that the provider refused in the call itself (4.6.2.2-1: neither callback then)."""
         with self._lock:
+            if ticket.done:
+                return
+            ticket.done = True
             self._unanswered -= 1
             ticket.producer.pending -= 1
             if ticket.listener is not None:

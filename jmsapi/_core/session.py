@@ -28,7 +28,7 @@ from jmsapi._core.transaction import LocalTransaction, NoTransaction
 from jmsapi._core.waiting import Deadline
 from jmsapi.api import CompletionListener, Message
 from jmsapi.errors import IllegalStateException, JMSException
-from jmsapi.spi import PERSISTENT, Handle, Outcome, PlainEnvelope, ProviderError
+from jmsapi.spi import PERSISTENT, Handle, PlainEnvelope, ProviderError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -165,11 +165,12 @@ class SessionImpl(Creators):
         if self.mode != CLIENT:
             return
         self.check_open()
-        self.interruptions.check_nothing_lost()
         with self.lock:
+            self.interruptions.check_nothing_lost()
             plan = self.ledger.acknowledge()
         if plan is not None:
-            self.carry_out(plan, wait="acknowledge")
+            with self.interruptions.noting_refusals():
+                self.carry_out(plan, wait="acknowledge")
 
     def carry_out(self, plan: Plan, *, wait: str | None = None) -> None:
         """Do at the seam what the ledger asks for.
@@ -237,14 +238,6 @@ class SessionImpl(Creators):
         """Raise IllegalStateException when the session takes no message listeners; this one does."""
 
     # ---- transactions ---------------------------------------------------------------------------------------------
-    def enlist(self) -> None:
-        """Accept what is held under the running transaction now, since the broker stops at a window of unsettled ones."""
-        with self.lock:
-            tags = self.ledger.enlist()
-        tx = self.transaction.handle()
-        if tags:
-            self.link.ask(lambda: self.link.provider.settle(tags, Outcome.ACCEPTED, tx))
-
     def commit(self) -> None:
         """Commit the transaction and begin the next; see Session."""
         with self.turn:
@@ -299,9 +292,11 @@ class SessionImpl(Creators):
             raise IllegalStateException("send: the session is closed", "closed")
         try:
             link.provider.send(producer.handle, envelope, tx, ticket)
-        except Exception as error:
-            link.window.leave()
+        except BaseException as error:
             self.outbox.withdraw(ticket)
+            if not isinstance(error, Exception):
+                raise  # interrupted: the provider may have it, and answer it, or not
+            link.window.leave()
             raise jms_error(error, "send a message") from error
         if awaited:
             self.outbox.wait_for(ticket, timeout)
@@ -343,8 +338,12 @@ class SessionImpl(Creators):
         consumer.stop_flow(deadline.remaining() or 0.0)
         with self.lock:
             self.listening.discard(consumer)
+            # What the application has had must not keep the consumer, and its subscription, in use.
+            held_back = self.ledger.flush()
             plan = self.ledger.close_inbox(consumer.inbox, keep=consumer.exclusive)
             idle = consumer.inbox.idle
+        if held_back is not None:
+            self.carry_out(held_back)
         self.carry_out(plan)
         if idle:
             released = self.release(consumer.inbox)

@@ -63,16 +63,21 @@ class LocalTransaction:
             raise
         return self._running
 
-    def commit(self, tags: list[Tag]) -> None:
+    @property
+    def used(self) -> bool:
+        """Whether anything has been done under it."""
+        return self._used
+
+    def commit(self, tx: Handle, tags: list[Tag]) -> None:
         """Accept the deliveries under the transaction and commit it; the next one begins behind it.
 
+        Args:
+            tx: What ``handle`` gave.
+            tags: Of the deliveries.
         Raises:
             TransactionRolledBackException: The broker rolled it back.
             JMSException: Code ``in-doubt`` when the outcome is not known.
         """
-        if not tags and not self._used:
-            return
-        tx = self.handle()
         settled = self._link.ask(lambda: self._link.provider.settle(tags, Outcome.ACCEPTED, tx)) if tags else None
         self._end(tx, commit=True)
         if settled is not None:

@@ -58,6 +58,9 @@ def result(future: Future[T], timeout: float | None, asked: str) -> T:
             raise jms_error(error, asked) from error
         raise JMSException(f"{asked}: no answer within {timeout:.1f} s", "timeout") from None
     except Exception as error:
+        if not future.done() or (not future.cancelled() and future.exception() is not error):
+            # Not the provider's: a signal's handler has ended the wait.
+            raise
         raise jms_error(error, asked) from error
 
 

@@ -258,7 +258,8 @@ class WorkSession(SessionImpl):
                 if all(map(self.holds, entries)):
                     commit(self, transaction)
                     return
-                cause = self.interruptions.take_broken()
+                with self.lock:
+                    cause = self.interruptions.take_broken()
                 rollback(self, transaction)
         finally:
             self.leave_room()
@@ -274,7 +275,8 @@ class WorkSession(SessionImpl):
         if not self.outbox.quiet(Deadline(timeout_ms)):
             raise JMSException(f"rollback: sends are still not confirmed after {timeout_ms} ms", "timeout")
         self.outbox.take_failure()
-        self.interruptions.take_broken()
+        with self.lock:
+            self.interruptions.take_broken()
         with self.turn:
             transaction.rollback()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jmsapi._core.destination import TemporaryOwner
+from jmsapi._core.errors_map import jms_error
 from jmsapi._core.message.base import MessageImpl
 from jmsapi._core.message.bytes_message import BytesMessageImpl
 from jmsapi._core.message.map_message import MapMessageImpl
@@ -13,7 +14,7 @@ from jmsapi._core.message.object_message import ObjectMessageImpl
 from jmsapi._core.message.stream_message import StreamMessageImpl
 from jmsapi._core.message.text_message import TextMessageImpl
 from jmsapi._core.object_codec import ObjectCodec
-from jmsapi.spi import Delivery, MessageKind
+from jmsapi.spi import Delivery, MessageKind, ProviderError
 
 __all__ = ["create", "received"]
 
@@ -56,7 +57,11 @@ def received(
     Returns:
         A message with read-only body and properties, of its own for each call; the envelope is shared.
     Raises:
-        MessageFormatException: Not even the kind of message can be decoded.
+        JMSException: Not even the kind of message can be decoded; most often a MessageFormatException.
     Threads: any.
     """
-    return _CLASSES[delivery.envelope.kind](codec, delivery, delivery.delivery_count + extra_count, acknowledge, owner)
+    try:
+        kind = delivery.envelope.kind
+    except ProviderError as error:
+        raise jms_error(error, "read a message") from error
+    return _CLASSES[kind](codec, delivery, delivery.delivery_count + extra_count, acknowledge, owner)
