@@ -52,6 +52,9 @@ class AmqpPeer:
         self.transactions: dict[bytes, list[str]] = {}
         self.on_transfer: Callable[[Delivery], None] = self.accept
         """How a message that is sent is answered."""
+        self.before_commit: Callable[[], None] = lambda: None
+        """Done before a commit is answered."""
+        self._read_last: Message | None = None
         self._numbers = 0
         self._consumers: list[Link] = []
         self._clients: list[_Client] = []
@@ -75,16 +78,21 @@ class AmqpPeer:
         """Put texts into the queue."""
         self.do(lambda: self.queue.extend(bodies))
 
-    def end_consumers(self, why: str = "slow consumer") -> None:
-        """End every consumer with an error; what it has goes back."""
+    def end_consumers(self) -> None:
+        """End every consumer with an error; what it has goes back. On the peer's thread."""
+        for link in list(self._consumers):
+            link.condition = Condition("amqp:resource-limit-exceeded", "slow consumer")
+            link.close()
+            self._drop(link)
+        self._write()  # before anything else that is to be said: the engine has an order of its own
 
-        def end() -> None:
-            for link in list(self._consumers):
-                link.condition = Condition("amqp:resource-limit-exceeded", why)
-                link.close()
-                self._drop(link)
-
-        self.do(end)
+    def end_consumer_of(self, body: str) -> None:
+        """End the consumer that has this message; see ``end_consumers``."""
+        (holder,) = {holder for holder, held in self.given.values() if held == body}
+        others = [link for link in self._consumers if link != holder]
+        self._consumers = [holder]
+        self.end_consumers()
+        self._consumers += others
 
     def told(self, *words: str) -> list[str]:
         """Return the lines of the log that begin with one of these."""
@@ -124,6 +132,7 @@ class AmqpPeer:
         self._clients.clear()
         self._consumers.clear()
         self.given.clear()
+        self._read_last = None
 
     def _read(self, client: _Client) -> bool:
         try:
@@ -147,6 +156,9 @@ class AmqpPeer:
                 self._on(event)
                 client.collector.pop()
         self._pump()
+        self._write()
+
+    def _write(self) -> None:
         for client in self._clients:
             with contextlib.suppress(OSError):
                 client.write()
@@ -220,12 +232,11 @@ class AmqpPeer:
         delivery.settle()
 
     # ---- what is sent ---------------------------------------------------------------------------------------------
-    @staticmethod
-    def body(delivery: Delivery) -> Any:
-        """Read a message's body."""
+    def body(self, delivery: Delivery) -> Any:
+        """Read a message's body; what is binary in it is good until the next one is read."""
         raw = delivery.link.recv(delivery.pending)
         delivery.link.advance()
-        message = Message()
+        self._read_last = message = Message()
         message.decode(raw)
         return message.body
 
@@ -248,6 +259,8 @@ class AmqpPeer:
             delivery.update(DECLARED)
         else:
             name, fails = bytes(asked.value[0]), asked.value[1]
+            if not fails:
+                self.before_commit()
             bodies = self.transactions.pop(name)
             self.log.append(f"{'rolled back' if fails else 'committed'} {bodies}")
             if fails:

@@ -223,7 +223,7 @@ class AmqpProvider:
                 wire.owners.remove(handle)
             links = [connection.by_number[number] for number in session.links if number in connection.by_number]
             for number in session.links:
-                connection.broken.pop(number, None)
+                connection.broken.forget(number)
             # What failed counts at some brokers only when the session ends with the link still there.
             failed = any(isinstance(link, ReceiverLink) and link.failed and link.session is wire for link in links)
             for each in links:
@@ -233,7 +233,7 @@ class AmqpProvider:
             if wire.users == 0:
                 end_session(connection, wire)
         elif isinstance(handle, LinkHandle):
-            connection.broken.pop(handle.number, None)
+            connection.broken.forget(handle.number)
             link = connection.by_number.get(handle.number)
             if link is not None:
                 await connection.book.release(connection, link)
@@ -278,15 +278,17 @@ class AmqpProvider:
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
     ) -> Future[None]:
-        """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is written."""
+        """Say what became of deliveries. AMQP has no answer to a settled outcome, so it is done when it is written.
+
+        It fails, at least in part, for what came by a consumer that the broker has ended.
+        """
         connection = self._connection
         if connection is None:
             return failed(ProviderError(ErrorKind.CLOSED, "the AMQP provider is not open"))
         if connection.link_lost is not None:
             return failed(connection.link_lost)
         numbers = [tag.number for tag in tags if isinstance(tag, AmqpTag)]
-        state = tx.ack_state if isinstance(tx, TxHandle) else None
-        return connection.settling.say(numbers, outcome, state)
+        return connection.settling.say(numbers, outcome, tx if isinstance(tx, TxHandle) else None)
 
     # ------------------------------------------------------------------------------------------------ producers
 
@@ -318,7 +320,7 @@ class AmqpProvider:
         if isinstance(link, SenderLink):
             connection.book.send(connection, link, envelope, raw, state, token)
         else:
-            ended = connection.link_lost or connection.broken.get(number)
+            ended = connection.link_lost or connection.broken.links.get(number)
             error = ended or ProviderError(ErrorKind.CLOSED, "send: the producer is closed")
             connection.sent.append((token, error))
 
@@ -341,6 +343,8 @@ class AmqpProvider:
     async def _end(self, tx: Handle, *, commit: bool) -> None:
         found = self._sessions.get(tx.session) if isinstance(tx, TxHandle) else None
         if found is None or found.coordinator is None:
+            if isinstance(tx, TxHandle):
+                self._io().broken.over(tx)
             raise ProviderError(ErrorKind.ROLLED_BACK, "the transaction's session is closed, so it was rolled back")
         await found.coordinator.end(cast("TxHandle", tx), commit=commit)
 

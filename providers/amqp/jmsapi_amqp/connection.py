@@ -26,6 +26,7 @@ from jmsapi.spi import Capabilities, Clock, ErrorKind, Events, ProviderError, Se
 from jmsapi_amqp import engine
 from jmsapi_amqp.brokers import Broker, choose
 from jmsapi_amqp.dispatch import Dispatch
+from jmsapi_amqp.ended import Ended
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import Cause, from_end, from_os_error, to_error
 from jmsapi_amqp.goodbye import Goodbye
@@ -81,8 +82,7 @@ class Connection:
         """Open sessions without a link, to be used again."""
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
-        self.broken: dict[int, ProviderError] = {}
-        """Why the broker ended links that the core has not released yet, by their numbers."""
+        self.broken = Ended()
         self.garbage: list[tuple[Callable[[Pointer], None], Pointer]] = []
         """Links and sessions of the engine to be freed when no event is left that could name them."""
         self.opened: Promise[None] = Promise()

@@ -144,10 +144,12 @@ class Dispatch:
         if asked_for:
             error = ProviderError(ErrorKind.CLOSED, f"{link.asked}: closed")
         handle = link.handle
+        tells = handle is not None and was_open and not asked_for
+        if tells:
+            connection.broken.link(link.number, error, link.unsettled if isinstance(link, ReceiverLink) else ())
         connection.forget(link)
         link.end(error)
-        if handle is not None and was_open and not asked_for:
-            connection.broken[link.number] = error
+        if handle is not None and tells:
             connection.events.on_closed(handle, error)
 
     def _flowed(self, event: Pointer) -> None:

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Final
 from jmsapi.spi import DONE, Outcome, ProviderError, failed
 from jmsapi_amqp import engine
 from jmsapi_amqp.draining import pause
+from jmsapi_amqp.ended import not_settled
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.tasks import spawn
 
 if TYPE_CHECKING:
     from jmsapi_amqp.connection import Connection
     from jmsapi_amqp.links import ReceiverLink
+    from jmsapi_amqp.transactions import TxHandle
 
 __all__ = ["Settling", "return_now"]
 
@@ -40,40 +42,47 @@ class Settling:
         self._connection = connection
         self.engine = threading.Lock()
         """Held by whoever uses the engine."""
-        self._said: deque[tuple[list[int], Outcome, bytes | None]] = deque()
+        self._said: deque[tuple[list[int], Outcome, TxHandle | None, Future[None]]] = deque()
         self._guard = threading.Lock()
-        self._written: Future[None] | None = None
-        """Done when all that is said by now is written."""
+        self._waiting: list[Future[None]] = []
+        """Of what the engine knows and the next turn will have written."""
         self._writing: list[Future[None]] = []
+        """Of what this turn writes. Under the engine's lock."""
         self._ended: ProviderError | None = None
 
     @property
     def waits(self) -> bool:
         """Whether something was said that the I/O thread has not written."""
-        return bool(self._said) or self._written is not None
+        return bool(self._said or self._waiting)
 
-    def say(self, numbers: list[int], outcome: Outcome, state: bytes | None) -> Future[None]:
+    def say(self, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> Future[None]:
         """Settle deliveries; done when that is written to the socket. From any thread."""
         connection = self._connection
+        known = False
         if self.engine.acquire(blocking=False):
             try:
                 if connection.link_lost is None:
                     self.apply()
-                    settle(connection, numbers, outcome, state)
-                    if self._write():
-                        return DONE
+                    error = settle(connection, numbers, outcome, tx)
+                    written = self._write()
+                    if written:
+                        return DONE if error is None else failed(error)
+                    if error is not None:
+                        connection.wake()
+                        return failed(error)
+                    known = True
             finally:
                 self.engine.release()
-        else:
-            self._said.append((numbers, outcome, state))
+        future: Future[None] = Future()
         with self._guard:
             if self._ended is not None:
                 return failed(self._ended)
-            if self._written is None:
-                self._written = Future()
-            written = self._written
+            if known:
+                self._waiting.append(future)
+            else:
+                self._said.append((numbers, outcome, tx, future))
         connection.wake()
-        return written
+        return future
 
     def _write(self) -> bool:
         wire = self._connection.wire
@@ -86,43 +95,57 @@ class Settling:
         """Tell the engine what was said. With the engine's lock held."""
         connection, said = self._connection, self._said
         for _ in range(len(said)):
-            settle(connection, *said.popleft())
+            numbers, outcome, tx, future = said.popleft()
+            error = settle(connection, numbers, outcome, tx)
+            if error is None:
+                self._writing.append(future)
+            else:
+                future.set_exception(error)
 
     def begin(self) -> None:
         """Begin a turn of the I/O thread: what is said by now will be written in it. With the engine's lock held."""
         with self._guard:
-            if self._written is not None:
-                self._writing.append(self._written)
-                self._written = None
+            self._writing += self._waiting
+            self._waiting.clear()
         self.apply()
 
     def wrote(self) -> None:
         """All that the engine had is written."""
-        for written in self._writing:
-            written.set_result(None)
+        for future in self._writing:
+            future.set_result(None)
         self._writing.clear()
 
     def end(self, cause: ProviderError) -> None:
-        """The link has ended: what is not written never will be."""
-        self._said.clear()
+        """The link has ended: what is not written never will be. With the engine's lock held."""
         with self._guard:
             self._ended = cause
-            if self._written is not None:
-                self._writing.append(self._written)
-                self._written = None
-            waiting, self._writing = self._writing, []
-        for written in waiting:
-            written.set_exception(cause)
+            left = [*self._writing, *self._waiting, *(future for *_, future in self._said)]
+            self._writing.clear()
+            self._waiting.clear()
+            self._said.clear()
+        for future in left:
+            future.set_exception(cause)
 
 
-def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: bytes | None) -> None:
-    """Say what became of deliveries; those whose link has ended are past saying."""
+def settle(connection: Connection, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> ProviderError | None:
+    """Say what became of deliveries; return why something of it has no effect.
+
+    What came by a link that we have ended is past saying, and back at the broker. What came by one that the broker has ended is
+    back there too; but who accepts it must hear that it comes again.
+    """
     incoming = connection.incoming
     fails_with_session = connection.book.fails_with_session
-    may_wait = connection.book.returns_at_once and outcome in (Outcome.FAILED, Outcome.RELEASED)
+    gives_back = outcome in (Outcome.FAILED, Outcome.RELEASED)
+    may_wait = connection.book.returns_at_once and gives_back
+    state = None if tx is None else tx.ack_state
+    enlisted = None if tx is None else connection.broken.enlisted(tx)
+    error: ProviderError | None = None
     for number in numbers:
         found = incoming.get(number)
         if found is None:
+            cause = connection.broken.took_back(number)
+            if cause is not None and not gives_back:
+                error = not_settled(cause, transacted=tx is not None)
             continue
         delivery, link = found
         if may_wait and link.has_room:
@@ -133,7 +156,12 @@ def settle(connection: Connection, numbers: list[int], outcome: Outcome, state: 
         if outcome is Outcome.FAILED and fails_with_session:
             link.failed = True
             continue
+        if enlisted is not None:
+            enlisted.add(link.number)
         _say(delivery, outcome, state)
+    if tx is not None and error is not None:
+        connection.broken.lose(tx, error)
+    return error
 
 
 def _say(delivery: Pointer, outcome: Outcome, state: bytes | None) -> None:

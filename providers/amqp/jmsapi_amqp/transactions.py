@@ -7,6 +7,7 @@ Spec: AMQP 1.0 part 4.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final, cast
 
 from jmsapi.spi import ErrorKind, Handle, ProviderError
@@ -76,8 +77,27 @@ class Coordinator:
         """Commit or roll back.
 
         Raises:
-            ProviderError: ROLLED_BACK; IN_DOUBT when the answer to a commit was lost.
+            ProviderError: ROLLED_BACK, also when the broker ended a consumer with deliveries in it before; IN_DOUBT when it did
+                so since, or the answer to a commit was lost.
         """
+        broken = self._connection.broken
+        lost = broken.lost(tx) if commit else None
+        try:
+            if lost is None:
+                await self._discharge(tx, commit=commit)
+                late = broken.lost(tx) if commit else None
+                if late is not None:
+                    text = f"the transaction is committed, but what was received in it may come again: {late.message}"
+                    raise ProviderError(ErrorKind.IN_DOUBT, text)
+                return
+            with contextlib.suppress(ProviderError):  # without it the broker cannot commit
+                await self._discharge(tx, commit=False)
+        finally:
+            broken.over(tx)
+        text = f"something that was received in the transaction is lost to it, so it is rolled back: {lost.message}"
+        raise ProviderError(ErrorKind.ROLLED_BACK, text)
+
+    async def _discharge(self, tx: TxHandle, *, commit: bool) -> None:
         link = self._link
         asked = "commit" if commit else "roll back"
         if link is None or link.pointer is None:

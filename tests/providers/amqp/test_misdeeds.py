@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from proton import Delivery, Described, ulong
 
-from jmsapi.spi import Address, ErrorKind, ProviderError
+from jmsapi.spi import Address, ErrorKind, Handle, Outcome, ProviderError
+from jmsapi.spi import Delivery as Given
+from jmsapi_amqp.ended import Ended
 
 from ...peers.amqp_peer import TRANSACTIONAL, AmqpPeer
 
@@ -107,3 +109,128 @@ def test_a_transfer_in_a_transaction_that_is_only_received_and_then_ended_is_in_
     error = line.events.answer(token)
     assert isinstance(error, ProviderError)
     assert error.kind is ErrorKind.IN_DOUBT
+
+
+# ---- consumers that the broker ends ---------------------------------------------------------------------------------
+
+
+def given(peer: AmqpPeer, line: Any, queue: Address, *bodies: str) -> tuple[Handle, list[Given]]:
+    """Open a consumer and take these messages, without a word about them."""
+    consumer = line.consumer(queue, credit=len(bodies))
+    peer.put(*bodies)
+    return consumer, line.events.take(consumer, len(bodies))
+
+
+def ended(peer: AmqpPeer, line: Any, consumer: Handle) -> None:
+    """Have the broker end a consumer, and wait until that is known here."""
+    peer.do(peer.end_consumers)
+    line.events.wait(lambda: [handle for handle, _ in line.events.closed] == [consumer], "end of the consumer")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.REJECTED])
+def test_what_came_by_a_consumer_that_the_broker_has_ended_cannot_be_acknowledged(
+    peer: AmqpPeer, dial: Dial, queue: Address, outcome: Outcome
+) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    ended(peer, line, consumer)
+    with pytest.raises(ProviderError, match=r"gives it out again.*slow consumer") as caught:
+        line.accept(deliveries, outcome=outcome)
+    assert (caught.value.kind, caught.value.fatal) == (ErrorKind.CLOSED, False)
+    again = line.consumer(queue)
+    assert [delivery.envelope.body for delivery in line.receive(again)] == ["transfer"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RELEASED, Outcome.FAILED])
+def test_giving_it_back_has_happened_already(peer: AmqpPeer, dial: Dial, queue: Address, outcome: Outcome) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    ended(peer, line, consumer)
+    line.accept(deliveries, outcome=outcome)
+    assert peer.told("accepted") == []
+
+
+def test_it_is_said_as_well_when_the_io_thread_is_at_work(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    other, others = given(peer, line, queue, "payment")
+    del other
+    ended_ones = [consumer]
+    peer.do(lambda: peer.end_consumer_of("transfer"))
+    line.events.wait(lambda: [handle for handle, _ in line.events.closed] == ended_ones, "end of the consumer")
+    with line.wire._connection.settling.engine:
+        lost = line.provider.settle([delivery.tag for delivery in deliveries], Outcome.ACCEPTED)
+        kept = line.provider.settle([delivery.tag for delivery in others], Outcome.ACCEPTED)
+        assert not lost.done()
+    assert isinstance(lost.exception(30), ProviderError)
+    assert kept.result(30) is None
+    line.close()
+    assert peer.told("accepted") == ["accepted payment"]
+
+
+def test_a_transaction_with_something_of_it_is_rolled_back(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    tx = line.begin()
+    line.send(queue, "booked", tx)
+    ended(peer, line, consumer)
+    line.provider.settle([delivery.tag for delivery in deliveries], Outcome.ACCEPTED, tx)
+    with pytest.raises(ProviderError, match="slow consumer") as caught:
+        line.end(tx)
+    assert caught.value.kind is ErrorKind.ROLLED_BACK
+    assert peer.told("committed", "rolled back") == ["rolled back []"]
+
+
+def test_a_transaction_in_which_it_was_accepted_before_is_rolled_back_as_well(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    tx = line.begin()
+    line.accept(deliveries, tx)
+    ended(peer, line, consumer)
+    with pytest.raises(ProviderError, match="slow consumer") as caught:
+        line.end(tx)
+    assert caught.value.kind is ErrorKind.ROLLED_BACK
+    assert peer.told("committed") == []
+    assert len(peer.told("rolled back")) == 1
+
+
+def test_a_commit_during_which_the_broker_ends_a_consumer_is_in_doubt(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    _, deliveries = given(peer, line, queue, "transfer")
+    tx = line.begin()
+    line.accept(deliveries, tx)
+    peer.before_commit = peer.end_consumers
+    with pytest.raises(ProviderError, match=r"may come again.*slow consumer") as caught:
+        line.end(tx)
+    assert caught.value.kind is ErrorKind.IN_DOUBT
+
+
+def test_transactions_without_anything_of_it_are_committed(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    tx = line.begin()
+    line.accept(deliveries, tx)
+    line.end(tx)
+    ended(peer, line, consumer)
+    tx = line.begin()
+    line.end(tx)
+    assert peer.told("committed", "rolled back") == ["committed ['transfer']", "committed []"]
+
+
+def test_what_is_said_of_a_consumer_that_we_have_released_is_no_fault(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    line = dial(peer.url)
+    consumer, deliveries = given(peer, line, queue, "transfer")
+    line.provider.release(consumer).result(30)
+    # Not through the check of the contract, which forbids it.
+    line.wire.settle([delivery.tag for delivery in deliveries], Outcome.ACCEPTED).result(30)
+    assert peer.told("accepted") == []
+
+
+def test_what_was_taken_back_is_known_until_the_consumer_is_released() -> None:
+    book = Ended()
+    error = ProviderError(ErrorKind.RESOURCE, "slow consumer")
+    book.link(1, error, [10, 11])
+    book.link(2, error, [20])
+    assert (book.took_back(10), book.took_back(10)) == (error, None)
+    book.forget(1)
+    assert (book.took_back(11), book.took_back(20)) == (None, error)
