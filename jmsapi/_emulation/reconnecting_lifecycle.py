@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
+from jmsapi._emulation.asking import asked, tell
 from jmsapi._emulation.reconnecting_backoff import BackOff
 from jmsapi._emulation.reconnecting_epoch import SUSPECT_S, Epoch
 from jmsapi._emulation.reconnecting_handles import SessionRecord, resolve
@@ -183,7 +184,7 @@ class Lifecycle:
                     return
                 last = error
                 _log.info("attempt %d: %s: %s", back_off.attempts, self.url_of(place), error)
-                self._watch.on_attempt(self.url_of(place), back_off.attempts, error)
+                tell(self._watch.on_attempt, self.url_of(place), back_off.attempts, error)
                 if startup and self.clock.monotonic() >= self._give_up_at and not final:
                     error, final = _gave_up(error, back_off.attempts), True
                 if final:
@@ -253,15 +254,15 @@ class Lifecycle:
             self.sends.duplicate_property = capabilities.duplicate_property
             attempts = self._back_off.attempts
             self._back_off.succeeded(epoch.place, now, startup=startup)
-            self._watch.on_attempt(self.url_of(epoch.place), attempts, None)
+            tell(self._watch.on_attempt, self.url_of(epoch.place), attempts, None)
             if startup:
                 self._began_with = capabilities
                 resolve(self._opened, capabilities)
             else:
                 _log.info("resumed at %s, attempt %d", self.url_of(epoch.place), attempts)
-                self.above.on_resumed()
+                tell(self.above.on_resumed)
         for inner, credit in grants:
-            epoch.provider.credit(inner, credit)
+            self.restoring.grant(epoch, inner, credit)
         self.restoring.tell(epoch)
         self.requests.replay()
         self.sends.flush()
@@ -294,9 +295,9 @@ class Lifecycle:
             if closed:
                 return
             _log.info("interrupted: %s", cause)
-            self.above.on_lost(ProviderError(cause.kind, cause.message))
+            tell(self.above.on_lost, ProviderError(cause.kind, cause.message))
             for browser, why in browsers:
-                self.above.on_closed(browser, why)
+                tell(self.above.on_closed, browser, why)
         self._back_off.begin(self._lost_at)
         self._steps.run(self._connect(epoch, cause))
 
@@ -307,10 +308,7 @@ class Lifecycle:
         await self._steps.done(closed, _LEAVE_S)
 
     def _end_provider(self, epoch: Epoch) -> Future[None]:
-        try:
-            closed = epoch.provider.close()
-        except ProviderError:
-            closed = failed(ProviderError(ErrorKind.CLOSED, "the link is gone"))
+        closed = asked(epoch.provider.close)
         with self.guard:
             self._leaving = [*(future for future in self._leaving if not future.done()), closed]
         return closed
@@ -335,7 +333,7 @@ class Lifecycle:
                 resolve(self._opened, error=cause)
             else:
                 _log.info("given up: %s", cause)
-                self.above.on_lost(self.why_not())
+                tell(self.above.on_lost, self.why_not())
 
     # ---- closing --------------------------------------------------------------------------------------------------
     def close(self) -> Future[None]:

@@ -64,7 +64,7 @@ class Requests:
         except Refused as refused:
             resolve(request.future, error=refused.cause)
             return
-        except ProviderError as error:
+        except Exception as error:  # also a provider's fault: only who asked for this is told
             future = failed(error)
         future.add_done_callback(lambda done: self._answered(request, epoch, done))
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from jmsapi._emulation.asking import asked
+from jmsapi._emulation.asking import asked, tell
 from jmsapi._emulation.reconnecting_handles import (
     ConsumerRecord,
     ProducerRecord,
@@ -218,15 +219,36 @@ class Restoring:
         """Return the credit that each consumer still has. With the guard held, as the link becomes the one."""
         return [(inner, record.credit) for inner, record in epoch.consumers.items() if record.credit > 0]
 
+    def grant(self, epoch: Epoch, inner: Handle, credit: int) -> None:
+        """Give a consumer the credit it had; if that cannot be, its link is gone or it is ended."""
+
+        def given(done: Future[None]) -> None:
+            error = done.exception()
+            record = epoch.consumers.get(inner)
+            if error is None or record is None:
+                return
+            cause = error if isinstance(error, ProviderError) else ProviderError(ErrorKind.PROTOCOL, repr(error))
+            if is_loss(cause, over=epoch.over):
+                self._life.suspect(epoch, cause)
+            else:
+                self._refuse(record, cause)
+                self.tell(epoch)
+
+        asked(epoch.provider.credit, inner, credit).add_done_callback(given)
+
     def tell(self, epoch: Epoch) -> None:
         """Tell the core what could not be made again, and go on asking for what is only held."""
         news, self._news = self._news, []
         for record, cause in news:
-            self._life.above.on_closed(record, cause)
+            tell(self._life.above.on_closed, record, cause)
         held, self._held = self._held, []
         for record in held:
-            steps = Steps(self._life.clock, lambda _: None)
+            steps = Steps(self._life.clock, partial(self._cannot_ask, record, epoch))
             steps.run(self._ask_on(record, epoch, steps))
+
+    def _cannot_ask(self, record: ConsumerRecord, epoch: Epoch, fault: Exception) -> None:
+        self._refuse(record, ProviderError(ErrorKind.PROTOCOL, f"a fault while it was made again: {fault!r}"))
+        self.tell(epoch)
 
     async def _ask_on(self, record: ConsumerRecord, epoch: Epoch, steps: Steps) -> None:
         """Ask for a subscription until the broker gives it back, or must have."""
@@ -245,10 +267,12 @@ class Restoring:
                 inner = opened.result()
                 credit = self._take(record, epoch, inner)
                 if credit > 0:
-                    epoch.provider.credit(inner, credit)
+                    self.grant(epoch, inner, credit)
                 life.requests.replay()
                 return
-            if not isinstance(error, ProviderError) or is_loss(error):
+            if not isinstance(error, ProviderError):
+                raise error
+            if is_loss(error):
                 return
             if error.kind not in _HELD or life.clock.monotonic() > until:
                 self._refuse(record, error)

@@ -11,6 +11,7 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from jmsapi._emulation.asking import tell
 from jmsapi._emulation.reconnecting_handles import (
     NotYet,
     ProducerRecord,
@@ -168,8 +169,10 @@ class Sends:
                 if self._is_late(sending):
                     raise _late()
                 started = self._started(epoch, sending)
-            except ProviderError as error:
-                self._answer([(sending.token, error)])
+            except Exception as error:  # also a provider's fault: what waits behind it must not stay for ever
+                epoch.unanswered.pop(id(sending.token), None)
+                cause = error if isinstance(error, ProviderError) else ProviderError(ErrorKind.PROTOCOL, repr(error))
+                self._answer([(sending.token, cause)])
                 continue
             if not started:
                 with life.guard:
@@ -203,7 +206,7 @@ class Sends:
 
     def _answer(self, answers: list[SendResult]) -> None:
         if answers:
-            self._life.above.on_sent(answers)
+            tell(self._life.above.on_sent, answers)
 
 
 def _detectable(envelope: Envelope, name: str) -> Envelope:

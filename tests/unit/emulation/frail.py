@@ -133,6 +133,8 @@ class World:
         """What the next attempts to open a link are refused with."""
         self.refuse: dict[str, ProviderError] = {}
         """Consumers on these queues are refused."""
+        self.credit_raises: deque[Exception] = deque()
+        """What the next grants of credit raise."""
         self.temporary = itertools.count(1)
         self.opened = 0
         self._orders = itertools.count()
@@ -354,6 +356,8 @@ class FrailLink:
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         assert isinstance(consumer, FrailConsumer)
         assert consumer.link is self, "a handle of another link"
+        if self.world.credit_raises:
+            raise self.world.credit_raises.popleft()
         if self.ended:
             return failed(ProviderError(ErrorKind.CONNECTION, LOST, fatal=True))
 

@@ -102,6 +102,70 @@ def test_a_consumer_that_the_broker_refuses_now_is_ended_and_all_others_go_on() 
     assert bench.done(bench.provider.release(kept)) is None
 
 
+@pytest.mark.parametrize("event", ["on_lost", "on_sent", "on_closed", "on_attempt", "on_resumed"])
+def test_a_fault_in_who_is_told_of_a_break_is_logged_and_the_next_link_comes(
+    event: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench()
+    bench.consumer(QUEUE)
+    bench.done(bench.provider.open_consumer(bench.session, ConsumerSpec(OTHER, browse=True)))
+    bench.provider.send(bench.producer, PlainEnvelope(MessageKind.TEXT, OTHER, body="under way"), None, Token(1, None))
+    told, faults = getattr(bench.core, event), [RuntimeError("dictionary changed size during iteration")]
+
+    def faulty(*arguments: Any) -> None:
+        told(*arguments)
+        if faults:
+            raise faults.pop()
+
+    monkeypatch.setattr(bench.core, event, faulty)
+    bench.cut()
+    bench.pass_time(2)
+    assert faults == []
+    assert (len(bench.core.lost), bench.core.resumed, bench.core.up) == (1, 1, True)
+    assert "dictionary changed size" in caplog.text
+    bench.put(QUEUE, "still heard")
+    assert bench.core.seen["still heard"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "ends"),
+    [
+        (ProviderError(ErrorKind.CONNECTION, "gone again", fatal=True), False),
+        (ProviderError(ErrorKind.RESOURCE, "no credit for you"), True),
+        (ValueError("a fault of the provider"), True),
+    ],
+)
+def test_a_provider_that_refuses_the_credit_of_a_new_link_costs_that_link_or_that_consumer(fault: Exception, ends: bool) -> None:
+    bench = Bench()
+    one, two = bench.consumer(QUEUE), bench.consumer(OTHER)
+    bench.world.credit_raises.append(fault)
+    bench.cut()
+    bench.pass_time(1)
+    assert bench.core.up
+    bench.pass_time(5)
+    assert bench.core.up
+    assert [handle for handle, _ in bench.core.closed] == ([one] if ends else [])
+    assert len(bench.core.lost) == (1 if ends else 2)
+    bench.put(OTHER, "still heard")
+    bench.put(QUEUE, "by the other one")
+    assert bench.core.seen["still heard"] == 1
+    assert bench.core.seen["by the other one"] == (0 if ends else 1)
+    assert bench.done(bench.provider.release(two)) is None
+
+
+def test_a_refused_credit_of_a_subscription_that_was_held_ends_it_with_a_word() -> None:
+    bench = Bench(client_id_grace_ms=5000)
+    held = bench.consumer(OTHER)
+    bench.world.refuse["other"] = ProviderError(ErrorKind.IN_USE, "somebody has it")
+    bench.cut()
+    bench.pass_time(2)
+    bench.world.refuse.clear()
+    bench.world.credit_raises.append(ValueError("a fault of the provider"))
+    bench.pass_time(2)
+    assert [handle for handle, _ in bench.core.closed] == [held]
+    assert bench.core.up
+
+
 @pytest.mark.parametrize("back_in_time", [True, False])
 def test_a_subscription_that_our_dead_link_still_holds_is_asked_for_beside_the_running_connection(back_in_time: bool) -> None:
     bench = Bench(client_id_grace_ms=5000)
