@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "a failing listener loses the message",
         "ledger.py",
-        "        plan = Plan()\n        if 0 <= self._limit",
-        "        plan = Plan()\n        if True or 0 <= self._limit",
+        "        if 0 <= self._limit",
+        "        if True or 0 <= self._limit",
         "ch04_5_2",
     ),
     Mutant(
