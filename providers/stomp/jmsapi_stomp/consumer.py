@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from jmsapi.spi import ConsumerSpec, Delivery
 from jmsapi_stomp.codec import StompEnvelope
+from jmsapi_stomp.control import Done
 from jmsapi_stomp.link import Link
 from jmsapi_stomp.plans import Plan
 from jmsapi_stomp.registry import Key
@@ -24,11 +25,14 @@ class Consumer:
     """
 
     __slots__ = (
+        "abandoned",
         "arrived",
+        "awaiting",
         "buffer",
         "closing",
         "credit",
         "drains",
+        "ending",
         "given_back",
         "handle",
         "held",
@@ -80,8 +84,15 @@ class Consumer:
         self.rejecting = 0
         """Deliveries whose copies are on their way to the dead letter queue."""
         self.when_settled: list[Callable[[], None]] = []
+        self.awaiting: set[Done] = set()
+        """Who waits for the broker's answers to acknowledgements."""
         self.open = False
         self.closing = False
+        """What it holds goes back; nothing of it can be settled."""
+        self.ending: set[str] = set()
+        """Those of its subscriptions that the broker is asked to end."""
+        self.abandoned = False
+        """The core has no such consumer: it was told that it could not be had, or that it has ended. The broker may have it."""
         self.shown = False
         """A browser has shown everything."""
 

@@ -1,14 +1,11 @@
 """Consumers over a wire without credit: what the broker pushes is held here until the core asks for it.
 
-All on the I/O thread. A consumer's *unsettled* deliveries are those the broker has not been told about. RELEASED and FAILED
-take effect when the consumer is released: by UNSUBSCRIBE on Artemis and Classic; on RabbitMQ, where UNSUBSCRIBE locks what
-is unsettled until the connection closes, by the void trick (``release``).
+All on the I/O thread. A consumer's *unsettled* deliveries are those the broker has not been told about.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Final
 
@@ -16,12 +13,11 @@ from jmsapi.spi import Delivery, ErrorKind, ProviderError
 from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.control import Done
-from jmsapi_stomp.frames import Frame, command_frame
-from jmsapi_stomp.link import Link
+from jmsapi_stomp.ending import Ending
+from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.plans import Headers
-from jmsapi_stomp.settling import REQUEUE, Settling
-from jmsapi_stomp.steps import Steps, run
-from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring, fail, resolve
+from jmsapi_stomp.settling import REQUEUE
+from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring, resolve
 
 __all__ = ["Consumers"]
 
@@ -36,15 +32,11 @@ _LOOK_S: Final = 60.0
 _REST_S: Final = 0.25
 
 
-class Consumers(Settling):
+class Consumers(Ending):
     """The consumers of a connection."""
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(wiring)
-        self._by_name: dict[bytes, Consumer] = {}
-        self._misses: dict[bytes, Consumer] = {}
-        self.on_gone: Callable[[Consumer], object] = lambda _: None
-        """Told of a consumer that ended by itself."""
         if wiring.dialect.delivery_patience is not None:
             wiring.loop.later(_LOOK_S, self._look_for_old)
 
@@ -65,7 +57,7 @@ class Consumers(Settling):
 
         def answered(cause: ProviderError | None) -> None:
             if cause is not None:
-                self._forget(consumer)
+                self.abandon(consumer, cause)
             consumer.open = cause is None
             consumer.arrived = self._wiring.clock.monotonic()
             done(cause)
@@ -87,7 +79,8 @@ class Consumers(Settling):
         self._misses[name.encode()] = consumer
         start = [("id", name), ("destination", consumer.plan.destination), ("ack", "client-individual")]
         window = self._wiring.dialect.window(_MISSES, deferred=False)
-        consumer.link.request("cannot consume what a selector refuses", "SUBSCRIBE", [*start, *window, *headers], done)
+        asked = "cannot consume what a selector refuses"
+        consumer.link.request(asked, "SUBSCRIBE", [*start, *window, *headers], done, late=lambda: self.seen(consumer, name))
 
     def _subscribe(self, consumer: Consumer, size: int | None, done: Done) -> None:
         plan, spec, dialect = consumer.plan, consumer.spec, self._wiring.dialect
@@ -108,7 +101,8 @@ class Consumers(Settling):
             *dialect.window(size, deferred=spec.deferred_acks),
             *([("widen", "true")] if wider else plan.headers),
         ]
-        consumer.link.request(f"cannot consume from {spec.address.name!r}", "SUBSCRIBE", headers, done)
+        asked = f"cannot consume from {spec.address.name!r}"
+        consumer.link.request(asked, "SUBSCRIBE", headers, done, late=lambda: self.seen(consumer, name))
 
     def _widen(self, consumer: Consumer) -> None:
         """Make room when the application waits for more than the broker's window lets through: else it would wait for ever.
@@ -151,17 +145,10 @@ class Consumers(Settling):
         nothing = [("selector", "JMS_PY_id IS NULL AND JMS_PY_id IS NOT NULL"), *self._wiring.dialect.window(1, deferred=False)]
         headers = [("id", name), ("destination", consumer.plan.destination), ("ack", "client-individual"), *nothing]
 
-        def gone(cause: ProviderError | None) -> None:
-            if cause is None:
-                consumer.link.request("cannot end a consumer", "UNSUBSCRIBE", [("id", name)], lambda _: None)
+        def go() -> None:
+            consumer.link.request("cannot end a consumer", "UNSUBSCRIBE", [("id", name)], lambda _: None)
 
-        consumer.link.request("cannot wake a queue", "SUBSCRIBE", headers, gone)
-
-    def _forget(self, consumer: Consumer) -> None:
-        self._by_serial.pop(consumer.handle.serial, None)
-        for name in consumer.names:
-            self._by_name.pop(name.encode(), None)
-            self._misses.pop(name.encode(), None)
+        consumer.link.request("cannot wake a queue", "SUBSCRIBE", headers, lambda cause: cause or go(), late=go)
 
     # receiving
 
@@ -173,9 +160,10 @@ class Consumers(Settling):
             name = frame.raw(_SUBSCRIPTION) or b""
             consumer = self._by_name.get(name)
             if consumer is None:
-                if name in self._misses:
-                    self._misses[name].link.write(b"ACK\nid:%b\n\n\0" % (frame.raw(_ACK) or b""))
+                self._miss(name, frame)
                 continue
+            if consumer.abandoned:
+                self.seen(consumer, name.decode())
             if consumer.plan.browse and frame.raw(_BROWSER) == b"end":
                 consumer.shown = True
                 batches.setdefault(consumer, [])
@@ -203,12 +191,20 @@ class Consumers(Settling):
         now = self._wiring.clock.monotonic()
         for consumer, batch in batches.items():
             consumer.arrived = now
-            if batch:
+            if batch and not consumer.closing:  # else one of them has ended it, and all go back
                 self._wiring.events.on_deliveries(consumer.handle, batch)
             if consumer.credit:
                 self._widen(consumer)
                 self._watch(consumer)
             self._end_drains(consumer)
+
+    def _miss(self, name: bytes, frame: Frame) -> None:
+        """Acknowledge what a selector refused."""
+        consumer = self._misses.get(name)
+        if consumer is not None and consumer.abandoned:
+            self.seen(consumer, name.decode())
+        elif consumer is not None:
+            consumer.link.write(b"ACK\nid:%b\n\n\0" % (frame.raw(_ACK) or b""))
 
     def _stray(self, consumer: Consumer, frame: Frame) -> None:
         """End a consumer whose queue another process bound to another topic as well: its messages cannot be told apart later."""
@@ -226,16 +222,6 @@ class Consumers(Settling):
                 "Classic takes no acknowledgement over STOMP of a message whose id it did not make; consume it over AMQP"
             )
             self.close(consumer, ProviderError(ErrorKind.UNSUPPORTED, text))
-
-    def close(self, consumer: Consumer, cause: ProviderError) -> None:
-        """End a consumer that cannot go on, and say so; what it holds goes back."""
-        consumer.credit = 0
-        consumer.buffer.clear()
-        drains, consumer.drains = consumer.drains, []
-        for future in drains:
-            fail(future, cause)
-        self._wiring.events.on_closed(consumer.handle, cause)
-        self.release(consumer, lambda _: self.on_gone(consumer))
 
     def credit(self, handle: ConsumerHandle, n: int) -> None:
         """Allow more deliveries and hand on what is held."""
@@ -278,14 +264,6 @@ class Consumers(Settling):
         consumer.credit = 0
         self._end_drains(consumer)
 
-    def _end_drains(self, consumer: Consumer) -> None:
-        if consumer.shown and not consumer.buffer:
-            consumer.credit = 0
-        if consumer.drains and consumer.credit == 0:
-            drains, consumer.drains = consumer.drains, []
-            for future in drains:
-                resolve(future, None)
-
     # waiting too long
 
     def _look_for_old(self) -> None:
@@ -298,83 +276,3 @@ class Consumers(Settling):
                 consumer.buffer.clear()
                 self.write(tags, b"NACK", REQUEUE, None)
         self._wiring.loop.later(_LOOK_S, self._look_for_old)
-
-    # closing
-
-    def release(self, consumer: Consumer, done: Done) -> None:
-        """End a consumer; what it holds unsettled goes back to the broker."""
-        if consumer.closing or consumer.handle.serial not in self._by_serial:
-            done(None)
-            return
-        if consumer.rejecting:
-            # Copies are on their way: their messages are acknowledged first, for afterwards they cannot be.
-            consumer.when_settled.append(lambda: self.release(consumer, done))
-            return
-        consumer.closing = True
-        consumer.credit = 0
-        consumer.buffer.clear()
-        self._end_drains(consumer)
-
-        left = len(consumer.names)
-
-        def gone(_: ProviderError | None) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                self._forget(consumer)
-                done(None)
-
-        for name in list(consumer.names):
-            if self._wiring.dialect.closing_returns or consumer.plan.browse:
-                self._leave(consumer, name, gone)
-            else:
-                run(self._void(consumer, name), gone)
-
-    def _leave(self, consumer: Consumer, name: str, done: Done) -> None:
-        asked = f"cannot end the consumer of {consumer.spec.address.name!r}"
-        consumer.link.request(asked, "UNSUBSCRIBE", [("id", name)], done)
-
-    def _void(self, consumer: Consumer, name: str) -> Steps[None]:
-        """Move a subscription's id to an empty private queue, give back what it held, then leave.
-
-        RabbitMQ 4.0 takes ACK and NACK only while the id is subscribed to something. UNSUBSCRIBE and SUBSCRIBE go in one
-        write: it then handles both before the deliveries that are still in its hands, and sends us those as well, instead
-        of an ERROR "Subscription not found" that would leave them locked until the connection closes. They come before
-        the answer to whatever we send next, so one more exchange lets us see them all
-        (``test_releasing_a_consumer_gives_everything_back``).
-        """
-        link, turn = consumer.link, f"void-{uuid.uuid4()}"
-        headers = [
-            ("id", name),
-            ("destination", f"/queue/jmsapi.{turn}"),
-            ("ack", "client-individual"),
-            *self._wiring.dialect.lock_headers(),
-        ]
-        first = command_frame("UNSUBSCRIBE", [("id", name)])
-        yield lambda done: link.request("cannot end a consumer", "SUBSCRIBE", headers, done, first=first)
-        self.write(list(consumer.unsettled), b"NACK", REQUEUE, None)
-        yield lambda done: link.confirmed(command_frame("BEGIN", [("transaction", turn)]), done)
-        link.write(command_frame("ABORT", [("transaction", turn)]))
-        self.write(list(consumer.unsettled), b"NACK", REQUEUE, None)
-        yield lambda done: self._leave(consumer, name, done)
-
-    def cancelled(self, name: str, text: str) -> None:
-        """Close a consumer whose queue is gone."""
-        consumer = self._by_name.get(name.encode())
-        if consumer is not None and not consumer.closing:
-            cause = ProviderError(
-                ErrorKind.DESTINATION, f"the broker ended the consumer of {consumer.spec.address.name!r}: {text}"
-            )
-            self.close(consumer, cause)
-
-    def all_lost(self, link: Link | None, cause: ProviderError) -> list[Consumer]:
-        """Forget the consumers of a link that is gone, or of all, and return them."""
-        gone = [consumer for consumer in self._by_serial.values() if link is None or consumer.link is link]
-        for consumer in gone:
-            consumer.closing = True
-            consumer.buffer.clear()
-            drains, consumer.drains = consumer.drains, []
-            for future in drains:
-                fail(future, cause)
-            self._forget(consumer)
-        return gone

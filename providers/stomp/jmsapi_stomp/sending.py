@@ -98,9 +98,9 @@ class Sending:
         """
         held = self._consumers.held(tags)
         left = len(held)
-        failure: ProviderError | None = None
+        failure = self._consumers.too_late() if left < len(tags) else None
         if not held:
-            done(None)
+            done(failure)
             return
 
         def one(cause: ProviderError | None) -> None:

@@ -1,7 +1,8 @@
 """What the broker is told of deliveries: ACK, NACK, or nothing until the consumer ends.
 
 All on the I/O thread, but ``acknowledge_now``. RELEASED and FAILED take effect by NACK on RabbitMQ and when the consumer is
-released elsewhere.
+released elsewhere. What a consumer held that has ended, or is about to, goes back to the broker: nobody can settle it any
+more, and whoever tries is told so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from jmsapi.spi import ErrorKind, Outcome, ProviderError
 from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.control import Done
+from jmsapi_stomp.errors import lost
+from jmsapi_stomp.link import Link
 from jmsapi_stomp.wiring import StompTag, Wiring
 
 __all__ = ["REQUEUE", "Settling"]
@@ -84,8 +87,8 @@ class Settling:
     def acknowledge_one(self, tag: StompTag, written: Done) -> None:
         """Write one ACK that is not settled yet; ``written`` is called when it has left."""
         consumer = self._by_serial.get(tag.consumer)
-        if consumer is None or not consumer.settled(tag, self._wiring.dialect.window_cost(tag.size)):
-            written(self._too_late())
+        if consumer is None or consumer.closing or not consumer.settled(tag, self._wiring.dialect.window_cost(tag.size)):
+            written(self.too_late())
             return
         consumer.link.write(b"ACK\nid:%b\n\n\0" % tag.ack, written)
 
@@ -94,38 +97,87 @@ class Settling:
         more = b"transaction:%b\n" % transaction.encode() if transaction is not None else b""
         self.write(tags, b"ACK", more, done, keep=transaction is not None)
 
-    def write(self, tags: Sequence[StompTag], command: bytes, more: bytes, done: Done | None, *, keep: bool = False) -> None:
-        frames: list[bytes] = []
-        link = self._wiring.link
+    def write(
+        self,
+        tags: Sequence[StompTag],
+        command: bytes,
+        more: bytes,
+        done: Done | None,
+        *,
+        keep: bool = False,
+        ending: bool = False,
+    ) -> None:
+        """Write a frame for each tag that is not settled yet.
+
+        Args:
+            tags: Of the deliveries.
+            command: ACK or NACK.
+            more: Further header lines.
+            done: Called when the broker has answered for all, or with why it was not told of all.
+            keep: They stay unsettled: their transaction may be rolled back.
+            ending: Also those of consumers that are about to end.
+        """
+        frames: dict[Link, list[bytes]] = {}
+        consumers: set[Consumer] = set()
         gone = False
         for tag in tags:
             consumer = self._by_serial.get(tag.consumer)
             cost = self._wiring.dialect.window_cost(tag.size)
-            if consumer is None or not (tag in consumer.unsettled if keep else consumer.settled(tag, cost)):
-                # Its link was lost since this was asked for: nobody can settle it, and it comes again.
+            if consumer is None or (consumer.closing and not ending):
                 gone = True
-                continue
-            if consumer.link is not link and frames:
-                link.write(b"".join(frames))
-                frames = []
-            link = consumer.link
-            frames.append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
-        if done is None:
-            if frames:
-                link.write(b"".join(frames))
-        elif gone:
-            if frames:
-                link.write(b"".join(frames))
-            done(self._too_late())
-        elif not frames:
-            done(None)
-        else:
-            if len(frames) > 1:
-                link.write(b"".join(frames[:-1]))
-            link.confirmed(frames[-1], done)
+            elif tag in consumer.unsettled if keep else consumer.settled(tag, cost):
+                consumers.add(consumer)
+                frames.setdefault(consumer.link, []).append(b"%b\nid:%b\n%b\n\0" % (command, tag.ack, more))
+            else:
+                gone = True
+        if done is not None:
+            done = self._awaited(consumers, len(frames) + gone, done)
+        for link, written in frames.items():
+            last = None if done is None else written.pop()
+            if written:
+                link.write(b"".join(written))
+            if done is not None and last is not None:
+                link.confirmed(last, done)
+        if done is not None and gone:
+            done(self.too_late())
 
-    def _too_late(self) -> ProviderError:
-        return self._wiring.link.dead or ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again")
+    def _awaited(self, consumers: set[Consumer], answers: int, done: Done) -> Done:
+        """Return what takes the answers and calls ``done`` once: after the last, or with the first that is none.
+
+        RabbitMQ answers nothing to an acknowledgement that its end of the consumer overtakes, so that end is an answer.
+        """
+        left, told = answers, False
+
+        def one(cause: ProviderError | None) -> None:
+            nonlocal left, told
+            left -= 1
+            if told or (left > 0 and cause is None):
+                return
+            told = True
+            for consumer in consumers:
+                consumer.awaiting.discard(one)
+            done(cause)
+
+        for consumer in consumers:
+            consumer.awaiting.add(one)
+        if not answers:
+            one(None)
+        return one
+
+    def ended(self, tags: Iterable[StompTag]) -> bool:
+        """Return whether a delivery among them can no longer be settled."""
+        for tag in tags:
+            consumer = self._by_serial.get(tag.consumer)
+            if consumer is None or consumer.closing or tag not in consumer.unsettled:
+                return True
+        return False
+
+    def too_late(self) -> ProviderError:
+        """Return what is said of a delivery that can no longer be settled."""
+        dead = self._wiring.link.dead
+        return (
+            lost(dead) if dead is not None else ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again")
+        )
 
     def rejecting(self, tag: StompTag, change: int) -> None:
         """Count deliveries whose copies are on their way to the dead letter queue."""
@@ -139,11 +191,11 @@ class Settling:
                 call()
 
     def held(self, tags: Sequence[StompTag]) -> list[tuple[StompTag, StompEnvelope]]:
-        """Return those of the tags that are not settled, with their messages."""
+        """Return those of the tags that are not settled and can be, with their messages."""
         found: list[tuple[StompTag, StompEnvelope]] = []
         for tag in tags:
             consumer = self._by_serial.get(tag.consumer)
-            envelope = None if consumer is None else consumer.unsettled.get(tag)
+            envelope = None if consumer is None or consumer.closing else consumer.unsettled.get(tag)
             if envelope is not None:
                 found.append((tag, envelope))
         return found

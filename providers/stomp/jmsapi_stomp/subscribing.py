@@ -15,6 +15,7 @@ from typing import Final
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
 from jmsapi_stomp.artemis import Artemis
+from jmsapi_stomp.aside import Aside
 from jmsapi_stomp.classic import Classic
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
@@ -27,15 +28,11 @@ from jmsapi_stomp.plans import GLOBAL_CLIENT, Headers, Plan
 from jmsapi_stomp.rabbitmq import TEMPORARY, RabbitMQ
 from jmsapi_stomp.registry import SUBSCRIPTIONS, Key
 from jmsapi_stomp.steps import Steps, run
-from jmsapi_stomp.wiring import ConsumerHandle, Wiring
+from jmsapi_stomp.wiring import Wiring
 
 __all__ = ["Subscribing"]
 
 _SIDE_TOPIC: Final = "/topic/jmsapi.unsub"
-_GRACE_MS: Final = 50
-_LONG_GRACE_MS: Final = 200
-_LOOKS: Final = 100
-_PROBE_MS: Final = 3_600_000
 
 
 class Subscribing:
@@ -48,8 +45,7 @@ class Subscribing:
         self._serials = count(1)
         self._temporaries = count(1)
         self._connection_id = ""
-        self._forwards = False
-        """The broker was seen to copy a virtual topic's messages."""
+        self._aside = Aside(wiring, consumers)
         consumers.on_gone = self.left
 
     def _key(self, name: str, *, durable: bool) -> Key:
@@ -67,8 +63,8 @@ class Subscribing:
         if not plan.registered:
             yield lambda done: self._consumers.subscribe(consumer, done)
             return
-        if plan.forwarded is not None and not self._forwards:
-            yield from self._see_forwarding(*plan.forwarded)
+        if plan.forwarded is not None:
+            yield from self._aside.see_forwarding(*plan.forwarded)
         key = self._key(spec.subscription or "", durable=spec.durable)
         first = not SUBSCRIPTIONS.active(key)
         changed = SUBSCRIPTIONS.enter(key, spec)
@@ -83,80 +79,13 @@ class Subscribing:
             if plan.replace is not None and stale:
                 yield from self._replace(plan.replace, volatile=plan.volatile)
             if plan.empties and first and changed:
-                yield from self._empty(Plan(plan.destination))
+                yield from self._aside.empty(Plan(plan.destination))
             if plan.watch is not None and first:
-                yield from self._throw_away(plan.watch, plan.destination)
+                yield from self._aside.throw_away(plan.watch, plan.destination)
             yield lambda done: self._consumers.subscribe(consumer, done)
         except ProviderError:
             self.left(consumer)
             raise
-
-    def _see_forwarding(self, topic: str, queue: str) -> Steps[None]:
-        """Send a message to a virtual topic of ours and see it come to the queue: else the subscription would stay empty.
-
-        Raises:
-            ProviderError: UNSUPPORTED; the broker is not set up for it.
-        """
-        link, word = self._wiring.link, str(uuid.uuid4())
-        consumer = self._side_consumer(Plan(queue, [("selector", f"jmsapi_probe = '{word}'")]))
-        yield lambda done: self._consumers.subscribe(consumer, done)
-        expires = str(self._wiring.clock.now_ms() + _PROBE_MS)
-        probe = command_frame("SEND", [("destination", topic), ("jmsapi_probe", word), ("expires", expires)])
-        yield lambda done: link.confirmed(probe, done)
-        for _ in range(_LOOKS):
-            if consumer.unsettled:
-                break
-            yield self._grace
-        self._forwards = bool(consumer.unsettled)
-        yield lambda done: self._consumers.acknowledge(list(consumer.unsettled), done)
-        yield lambda done: self._consumers.release(consumer, done)
-        if not self._forwards:
-            text = (
-                "the broker does not copy virtual topics to their queues: its configuration needs a destinationInterceptor with "
-                'virtualTopic name="VirtualTopic.>" and prefix="Consumer.*.", as it has by default'
-            )
-            raise ProviderError(ErrorKind.UNSUPPORTED, text)
-
-    def _throw_away(self, watch: str, destination: str) -> Steps[None]:
-        """Empty the queue behind a subscription that nobody has: what came before its first consumer was not for it.
-
-        The broker tells a new watcher who consumes already. A message that comes while the queue is emptied is lost with
-        the rest; it was sent before the subscription was there.
-        """
-        others = self._side_consumer(Plan(watch))
-        yield lambda done: self._consumers.subscribe(others, done)
-        yield self._grace
-        alone = not others.unsettled
-        yield lambda done: self._consumers.acknowledge(list(others.unsettled), done)
-        yield lambda done: self._consumers.release(others, done)
-        if alone:
-            yield from self._empty(Plan(destination))
-
-    def _side_consumer(self, plan: Plan) -> Consumer:
-        spec = ConsumerSpec(Address(DestinationKind.QUEUE, plan.destination), prefetch=1000)
-        return Consumer(ConsumerHandle(-next(self._serials), 0, False), spec, plan, self._wiring.link)
-
-    def _grace(self, done: Done) -> None:
-        self._wiring.loop.later(max(self._wiring.options.drain_ms, _GRACE_MS) / 1000, lambda: done(None))
-
-    def _long_grace(self, done: Done) -> None:
-        self._wiring.loop.later(max(self._wiring.options.drain_ms, _LONG_GRACE_MS) / 1000, lambda: done(None))
-
-    def _empty(self, *plans: Plan) -> Steps[None]:
-        """Consume what is left in queues: until nothing more comes, for STOMP cannot ask how much there is."""
-        consumers = [self._side_consumer(plan) for plan in plans]
-        for consumer in consumers:
-            yield partial(self._consumers.subscribe, consumer)
-        while consumers:
-            yield self._long_grace
-            tags = [tag for consumer in consumers for tag in consumer.unsettled]
-            if not tags:
-                break
-            for consumer in consumers:
-                consumer.buffer.clear()
-            yield partial(self._consumers.acknowledge, tags)
-        for consumer in consumers:
-            yield partial(self._consumers.release, consumer)
 
     def _locked(self, queue: str, name: str) -> Steps[Link]:
         try:
@@ -189,10 +118,11 @@ class Subscribing:
 
     def _delete_on(self, link: Link, deletion: Headers) -> Steps[None]:
         # RabbitMQ wants the id of a subscription to end: any will do, for the queue's name is in the other headers.
-        name = f"u{next(self._serials)}"
+        asked, name = "cannot unsubscribe", f"u{next(self._serials)}"
         if isinstance(self._wiring.dialect, RabbitMQ):
-            yield lambda done: link.request("cannot unsubscribe", "SUBSCRIBE", [("id", name), ("destination", _SIDE_TOPIC)], done)
-        yield lambda done: link.request("cannot unsubscribe", "UNSUBSCRIBE", [("id", name), *deletion], done)
+            leave = partial(link.request, asked, "UNSUBSCRIBE", [("id", name)], lambda _: None)
+            yield partial(link.request, asked, "SUBSCRIBE", [("id", name), ("destination", _SIDE_TOPIC)], late=leave)
+        yield partial(link.request, asked, "UNSUBSCRIBE", [("id", name), *deletion])
 
     # ending
 
@@ -205,6 +135,9 @@ class Subscribing:
             self._links.drop(lock)
         if last and key is not None and not consumer.spec.durable:
             SUBSCRIPTIONS.forget(key)
+        if key is None and consumer.plan.volatile:
+            # One that was given up, and that the broker made all the same.
+            run(self._delete_idle(consumer), lambda _: None)
 
     def release(self, consumer: Consumer, done: Done) -> None:
         """End a consumer, and with the last one a subscription that is not to outlive it."""
@@ -217,8 +150,14 @@ class Subscribing:
         if lock is not None:
             yield from self._links.part(lock)
         self.left(consumer)
-        plan = consumer.plan
-        if plan.volatile and plan.replace is not None and key is not None and not SUBSCRIPTIONS.active(key):
+        if key is not None:
+            yield from self._delete_idle(consumer)
+
+    def _delete_idle(self, consumer: Consumer) -> Steps[None]:
+        """Delete a subscription that is not to outlive its consumers, when this process has none left."""
+        plan, spec = consumer.plan, consumer.spec
+        idle = plan.volatile and not SUBSCRIPTIONS.active(self._key(spec.subscription or "", durable=spec.durable))
+        if plan.replace is not None and idle:
             yield from self._replace(plan.replace, volatile=True)
 
     # temporary destinations
@@ -251,25 +190,26 @@ class Subscribing:
         link = self._wiring.link
         if self._wiring.client_id is None:
             return link.connected_headers.get("session", "")
-        topic = f"/topic/jmsapi.self.{uuid.uuid4()}"
-        consumer = self._side_consumer(Plan(topic))
-        yield lambda done: self._consumers.subscribe(consumer, done)
-        yield lambda done: link.confirmed(command_frame("SEND", [("destination", topic)]), done)
-        for _ in range(_LOOKS):
-            if consumer.unsettled:
-                break
-            yield self._grace
-        ids = [envelope.message_id for envelope in consumer.unsettled.values()]
-        yield lambda done: self._consumers.release(consumer, done)
+        topic, ids = f"/topic/jmsapi.self.{uuid.uuid4()}", list[str | None]()
+
+        def ask(consumer: Consumer) -> Steps[None]:
+            yield lambda done: link.confirmed(command_frame("SEND", [("destination", topic)]), done)
+            yield from self._aside.arrival(consumer)
+            ids.extend(envelope.message_id for envelope in consumer.unsettled.values())
+
+        yield from self._aside.by(Plan(topic), ask)
         if not ids or not ids[0]:
             raise ProviderError(ErrorKind.TIMEOUT, "cannot make a temporary destination: the broker did not say who we are")
         return ids[0].rsplit(":", 3)[0]
 
     def _named_by_broker(self, kind: DestinationKind) -> Steps[Address]:
-        consumer = self._side_consumer(Plan(new_temporary(kind)))
-        yield lambda done: self._consumers.subscribe(consumer, done)
-        addresses = [envelope.destination for envelope in consumer.unsettled.values()]
-        yield lambda done: self._consumers.release(consumer, done)
+        addresses: list[Address] = []
+
+        def read(consumer: Consumer) -> Steps[None]:
+            addresses.extend(envelope.destination for envelope in consumer.unsettled.values())
+            yield lambda done: done(None)
+
+        yield from self._aside.by(Plan(new_temporary(kind)), read)
         if not addresses:
             raise ProviderError(ErrorKind.PROTOCOL, "the server made a temporary destination and did not name it")
         return addresses[0]
@@ -286,8 +226,9 @@ class Subscribing:
             key = f"t{name}{next(self._serials)}"
             headers = [("id", key), ("destination", destination), ("ack", "client-individual")]
             asked = "cannot make a temporary destination"
-            yield partial(link.request, asked, "SUBSCRIBE", headers)
-            yield partial(link.request, asked, "UNSUBSCRIBE", [("id", key)])
+            leave = partial(link.request, asked, "UNSUBSCRIBE", [("id", key)])
+            yield partial(link.request, asked, "SUBSCRIBE", headers, late=partial(leave, lambda _: None))
+            yield leave
 
     def remove_temporary(self, address: Address, done: Done) -> None:
         """Delete a temporary destination: on RabbitMQ its queue; elsewhere what is left in it, for STOMP deletes nothing.
@@ -306,13 +247,13 @@ class Subscribing:
             done(None)
         else:
             spec = ConsumerSpec(address)
-            run(self._empty(wiring.dialect.plan(spec, None)), done)
+            run(self._aside.empty(wiring.dialect.plan(spec, None)), done)
 
     def leave_temporaries(self, done: Done) -> None:
         """The connection closes, and its temporary queues go with it: Artemis deletes those that are empty, so empty them."""
         dialect = self._wiring.dialect
         queues = [one for one in self._wiring.temporary if not one.kind.is_topic] if isinstance(dialect, Artemis) else []
-        run(self._empty(*(dialect.plan(ConsumerSpec(one), None) for one in queues)), done)
+        run(self._aside.empty(*(dialect.plan(ConsumerSpec(one), None) for one in queues)), done)
 
     def _remove_named(self, dialect: Loopback, address: Address) -> Steps[None]:
         yield from self._delete(removal(dialect, address))

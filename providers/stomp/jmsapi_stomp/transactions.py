@@ -78,13 +78,23 @@ class Transactions:
 
     def end(self, tx: TxHandle, commit: bool, done: Done) -> None:
         """Commit or roll back."""
-        if commit and tx.failed is not None:
-            cause = ProviderError(ErrorKind.ROLLED_BACK, f"rolled back, for a send in it failed: {tx.failed.message}")
+        why = self._why_not(tx) if commit else None
+        if why is not None:
+            dead = self._wiring.link.dead is not None
+            cause = ProviderError(ErrorKind.ROLLED_BACK, f"rolled back, for {why}", fatal=dead)
             self._roll_back(tx, lambda _: done(cause))
         elif commit:
             self._commit(tx, done)
         else:
             self._roll_back(tx, done)
+
+    def _why_not(self, tx: TxHandle) -> str | None:
+        """Return why a transaction cannot be committed as a whole."""
+        if tx.failed is not None:
+            return f"a send in it failed: {tx.failed.message}"
+        if self._consumers.ended(tx.acks):
+            return "a consumer whose message was received in it has ended: the message cannot be acknowledged, and comes again"
+        return None
 
     def _roll_back(self, tx: TxHandle, done: Done) -> None:
         tx.acks = []

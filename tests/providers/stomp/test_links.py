@@ -707,6 +707,185 @@ def test_a_consumer_whose_queue_is_deleted_is_closed_alone(dial: Dial, peer: Pee
     assert line.events.lost == []
 
 
+@pytest.mark.parametrize("server", [RABBIT, CLASSIC])
+def test_a_transaction_with_a_message_of_an_ended_consumer_is_rolled_back(dial: Dial, peer: Peer, server: str) -> None:
+    """Its acknowledgement cannot be: committed without it, the message would be worked on twice."""
+    commands: list[str] = []
+    received = threading.Event()
+
+    def script(connection: Any) -> None:
+        opened(connection, server)
+        assert received.wait(20)
+        end(connection, server)
+        connection.serve(lambda _, command, __, ___: commands.append(command))
+
+    line = dial(peer(script).url, emulate="tx")
+    got = line.receive(line.consumer(QUEUE), 2, accept=False)
+    received.set()
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    tx = line.begin()
+    line.send(QUEUE, "x", tx)
+    line.accept(got[:1], tx)
+    error = refused(lambda: line.end(tx))
+    assert error.kind is ErrorKind.ROLLED_BACK
+    assert "a consumer" in error.message
+    assert "ABORT" in commands
+    assert "COMMIT" not in commands
+    assert line.events.lost == []
+
+
+def end(connection: Any, server: str) -> None:
+    """End the consumer that ``opened`` made, as that broker has it ended."""
+    name = "c2"
+    if server == RABBIT:
+        connection.send("ERROR", {"message": "Server cancelled subscription", "subscription": name}, b"deleted\n")
+    else:
+        # One that Classic would take no acknowledgement for.
+        connection.send("MESSAGE", {"subscription": name, "ack": "a", "message-id": "theirs", "JMS_AMQP_NATIVE": "true"}, b"x")
+
+
+@pytest.mark.parametrize("server", [RABBIT, CLASSIC])
+@pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.REJECTED])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_an_ended_consumer_delivered_is_not_said_to_be_settled(
+    dial: Dial, peer: Peer, server: str, outcome: Outcome, count: int
+) -> None:
+    received = threading.Event()
+
+    def script(connection: Any) -> None:
+        opened(connection, server)
+        assert received.wait(20)
+        end(connection, server)
+        # Silent from here on: what is asked while a consumer is being ended gets no answer that would help.
+        while True:
+            connection.frame()
+
+    line = dial(peer(script).url, close_timeout_ms=300)
+    got = line.receive(line.consumer(QUEUE, deferred_acks=True), 2, accept=False)
+    received.set()
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    error = refused(lambda: line.accept(got[:count], outcome=outcome))
+    assert "has ended" in error.message
+
+
+def test_an_acknowledgement_that_the_end_of_its_consumer_overtakes_fails(dial: Dial, peer: Peer) -> None:
+    """RabbitMQ answers it by an ERROR that names another frame, or by nothing."""
+
+    def script(connection: Any) -> None:
+        opened(connection, RABBIT)
+        ack = connection.expect("ACK")["id"]
+        end(connection, RABBIT)
+        connection.send("ERROR", {"message": "Subscription not found"}, f"Message with id {ack!r} has no subscription\n".encode())
+        connection.serve()
+
+    line = dial(peer(script).url)
+    got = line.receive(line.consumer(QUEUE, deferred_acks=True), 1, accept=False)
+    assert "has ended" in refused(lambda: line.accept(got)).message
+    assert line.events.lost == []
+
+
+def test_nothing_is_delivered_behind_the_end_of_its_consumer(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        name = connection.confirm("SUBSCRIBE")["id"]
+        one = f"MESSAGE\nsubscription:{name}\nack:a1\ndestination:orders\n\nx\0\n"
+        theirs = f"MESSAGE\nsubscription:{name}\nack:a2\nmessage-id:theirs\nJMS_AMQP_NATIVE:true\n\nx\0\n"
+        connection.raw((one + theirs).encode())
+        connection.serve()
+
+    line = dial(peer(script).url)
+    consumer = line.consumer(QUEUE, credit=5)
+    line.events.wait(lambda: len(line.events.closed) == 1, "end of the consumer")
+    line.provider.release(consumer).result(30)
+    assert line.events.waiting(consumer) == []
+
+
+# Requests that are answered too late
+
+
+@pytest.mark.parametrize("server", ["ActiveMQ-Artemis/2.56.0", CLASSIC, RABBIT])
+@pytest.mark.parametrize("sign", ["receipt", "message"])
+def test_a_subscription_that_comes_too_late_is_ended_and_gives_back_what_it_took(
+    dial: Dial, peer: Peer, server: str, sign: str
+) -> None:
+    given_up, given_back = threading.Event(), SimpleQueue[str]()
+
+    def script(connection: Any) -> None:
+        connection.welcome(server)
+        late = connection.expect("SUBSCRIBE")
+        assert given_up.wait(20)
+        if sign == "receipt":
+            connection.send("RECEIPT", {"receipt-id": late["receipt"]})
+        connection.send("MESSAGE", {"subscription": late["id"], "ack": "a1", "destination": "orders"}, b"x")
+
+        def serve(connection: Any, command: str, headers: dict[str, str], body: bytes) -> None:
+            if (command == "UNSUBSCRIBE" and server != RABBIT) or command == "NACK":
+                given_back.put(headers["id"])
+
+        connection.serve(serve)
+
+    line = dial(peer(script).url, request_timeout_ms=200)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.TIMEOUT
+    given_up.set()
+    assert given_back.get(timeout=20) == ("a1" if server == RABBIT else "c2")
+    assert line.events.lost == []
+
+
+def test_a_refusal_that_comes_too_late_does_not_end_the_link(dial: Dial, peer: Peer) -> None:
+    given_up = threading.Event()
+
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        late = connection.expect("SUBSCRIBE")["receipt"]
+        assert given_up.wait(20)
+        connection.send("ERROR", {"message": "not authorized to read", "receipt-id": late})
+        connection.serve()
+
+    line = dial(peer(script).url, request_timeout_ms=200)
+    assert refused(lambda: line.consumer(QUEUE)).kind is ErrorKind.TIMEOUT
+    given_up.set()
+    line.send(QUEUE)
+    assert line.events.lost == []
+
+
+def test_an_error_without_a_name_is_the_late_answer_before_it_is_a_later_ones(dial: Dial, peer: Peer) -> None:
+    def script(connection: Any) -> None:
+        connection.welcome(RABBIT)
+        connection.expect("SUBSCRIBE")
+        second = connection.expect("SUBSCRIBE")
+        connection.send("ERROR", {"message": "Processing error"})
+        connection.send("RECEIPT", {"receipt-id": second["receipt"]})
+        connection.serve()
+
+    line = dial(peer(script).url, request_timeout_ms=2000)
+    session = line.session()
+    first, second = (line.provider.open_consumer(session, ConsumerSpec(QUEUE)) for _ in range(2))
+    error = first.exception(30)
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.TIMEOUT
+    assert second.result(30)
+
+
+def test_the_half_of_a_consumer_that_the_broker_has_is_ended_when_the_other_is_refused(dial: Dial, peer: Peer) -> None:
+    """A shared subscription with a selector on Classic is two subscriptions."""
+    commands: SimpleQueue[tuple[str, str]] = SimpleQueue()
+
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        while True:
+            command, headers, _ = connection.frame()
+            commands.put((command, headers.get("id", "")))
+            if headers.get("id", "").endswith(".misses"):
+                connection.send("ERROR", {"message": "no", "receipt-id": headers["receipt"]})
+            elif "receipt" in headers:
+                connection.send("RECEIPT", {"receipt-id": headers["receipt"]})
+
+    line = dial(peer(script).url, classic_subscription_queue="Consumer.{name}.{topic}", client_id="me")
+    refused(lambda: line.consumer(TOPIC, subscription="half", durable=True, shared=True, selector="a = 1"))
+    said = [commands.get(timeout=20) for _ in range(3)]
+    assert said == [("SUBSCRIBE", "c2"), ("SUBSCRIBE", "c2.misses"), ("UNSUBSCRIBE", "c2")]
+
+
 def test_a_subscription_bound_to_another_topic_as_well_is_closed(dial: Dial, peer: Peer) -> None:
     def serve(connection: Any, command: str, headers: dict[str, str], body: bytes) -> None:
         if command == "SUBSCRIBE" and headers["destination"] == "/topic/news":
