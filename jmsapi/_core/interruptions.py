@@ -77,7 +77,8 @@ class Interruptions:
             yield
         except JMSException as error:
             cause = error.__cause__
-            refused = cause if isinstance(cause, ProviderError) else ProviderError(ErrorKind.PROTOCOL, str(error))
+            why = cause.message if isinstance(cause, ProviderError) else str(error)
+            refused = ProviderError(ErrorKind.PROTOCOL, f"an acknowledgement of it failed, {why}")
             with self._session.lock:
                 self._lost = self._acknowledge.lost = refused
                 self._acknowledge = _Acknowledge(self._session)
@@ -111,7 +112,7 @@ class _Acknowledge:
 def comes_again(cause: ProviderError) -> JMSException:
     """Return what is said of an acknowledgement that comes too late."""
     error = JMSException(
-        f"acknowledge: its link or consumer was lost, or refused it ({cause.message}); it is not acknowledged and comes again",
+        f"acknowledge: what it came by cannot take it any more ({cause.message}); unless it was taken before, it comes again",
         "redelivered",
     )
     error.__cause__ = cause
