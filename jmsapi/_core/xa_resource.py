@@ -124,9 +124,15 @@ class XAResourceImpl:
         if not session.outbox.quiet(Deadline(timeout_ms)):
             raise xa.XAException(f"end: sends are still not confirmed after {timeout_ms} ms", xa.XAER_RMERR)
         failure = session.outbox.take_failure()
-        self._wrapped("end", lambda: work.end(xa.TMFAIL if failure is not None else flags))
+        with session.lock:
+            broken = session.interruptions.take_broken()
+        spoiled = failure is not None or broken is not None
+        self._wrapped("end", lambda: work.end(xa.TMFAIL if spoiled else flags))
         if failure is not None:
             raise xa.XAException(f"end: a message of the branch was not sent ({failure})", xa.XA_RBROLLBACK) from failure
+        if broken is not None:
+            text = f"end: what was received in the branch cannot be accepted any more ({broken.message})"
+            raise xa.XAException(text, xa.XA_RBROLLBACK) from broken
 
     def prepare(self, xid: Xid) -> int:
         """Promise that a branch can be committed; see XAResource."""

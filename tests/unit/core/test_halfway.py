@@ -15,8 +15,9 @@ from typing import Any, cast
 import pytest
 
 import jmsapi
-from jmsapi import Connection, JMSException, MessageFormatException, Session, TransactionRolledBackException
+from jmsapi import Connection, JMSException, MessageFormatException, Session, TransactionRolledBackException, Xid
 from jmsapi._core import waiting
+from jmsapi._core.consumer import ConsumerImpl
 from jmsapi._emulation import stack
 from jmsapi._emulation.forwarding import Forwarding
 from jmsapi.spi import (
@@ -34,6 +35,7 @@ from jmsapi.spi import (
     failed,
 )
 from jmsapi.testing import EmbeddedBroker
+from jmsapi.xa import TMNOFLAGS, TMSUCCESS, XA_RBROLLBACK, XAException
 
 WAIT_MS = 20_000
 SHORT_MS = 200
@@ -338,6 +340,36 @@ def test_what_came_by_a_consumer_that_the_broker_has_ended_is_neither_handed_out
             with pytest.raises(JMSException, match="too slow"):
                 message.acknowledge()
         consumer.close()
+    assert left(broker, "out") == []
+
+
+def test_a_branch_whose_consumer_the_broker_has_ended_can_only_be_rolled_back(
+    broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xid = Xid(1, b"global", b"branch")
+    factory = cast("jmsapi.XAConnectionFactory", jmsapi.connection_factory(broker.url))
+    with factory.create_xa_context() as context:
+        resource = context.xa_resource
+        resource.start(xid, TMNOFLAGS)
+        broker.queue("in").send("seven")
+        with monkeypatch.context() as patched:
+            consumers: list[ConsumerImpl] = []
+            opened = ConsumerImpl.open
+
+            def open_(consumer: ConsumerImpl) -> None:
+                consumers.append(consumer)
+                opened(consumer)
+
+            patched.setattr(ConsumerImpl, "open", open_)
+            receiver = context.create_consumer(context.create_queue("in"))
+        assert receiver.receive_body(str, WAIT_MS) == "seven"
+        context.create_producer().send(context.create_queue("out"), "booked seven")
+        consumers[0].broke(ProviderError(ErrorKind.RESOURCE, "too slow"))
+        with pytest.raises(XAException, match="too slow") as caught:
+            resource.end(xid, TMSUCCESS)
+        assert caught.value.xa_code == XA_RBROLLBACK
+        resource.rollback(xid)
+    assert left(broker, "in") == ["seven"]
     assert left(broker, "out") == []
 
 
