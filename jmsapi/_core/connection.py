@@ -16,6 +16,7 @@ from jmsapi._core import options_check as valid
 from jmsapi._core.closing import quiesce, shut
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.facilities import ConnectionConsumerImpl
+from jmsapi._core.forked import free
 from jmsapi._core.ledger import AUTO
 from jmsapi._core.link import Link
 from jmsapi._core.metadata import MetaDataImpl
@@ -251,6 +252,14 @@ class ConnectionImpl(Connection):
             with session.lock:
                 session.changed.notify_all()
         self.report(jms_error(cause, "the connection is lost"))
+
+    def left_behind(self) -> None:
+        """This is a forked child, and the link its parent's: so is what waits in the sessions."""
+        free(self._guard)
+        for session in list(self._sessions):
+            free(session.lock)
+            for inbox in list(session.consumers):
+                inbox.buffer.clear()
 
     def interrupted(self, cause: ProviderError) -> None:
         """The link is lost and another one is being made: what came by it is void."""

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
+from jmsapi._core import forked
 from jmsapi._core.errors_map import jms_error
 from jmsapi._core.plugins import create_provider
 from jmsapi._core.waiting import Window, result
@@ -82,6 +83,9 @@ class LinkOwner(Protocol):
     def attempt_failed(self, url: str, attempt: int, cause: JMSException) -> None:
         """An attempt to make a link has failed."""
 
+    def left_behind(self) -> None:
+        """The link is lost, because it belongs to the process from which this one was forked. Takes no lock."""
+
 
 class Link:
     """One open provider.
@@ -113,6 +117,10 @@ class Link:
         self.turn: AbstractContextManager[object] = nullcontext() if self.capabilities.transactions_apart else threading.RLock()
         """For sessions that settle deliveries of one consumer: held from the moment that they are accepted in a transaction until
         it has ended, where only one can do so at a time."""
+
+        if options.scheme != "inproc" or options.failover is not None:
+            # A broker in this process is copied with it; one that has a file sees to that itself.
+            forked.watch(self)
 
     def _open(self, entry: ProviderEntry) -> tuple[Provider, Capabilities]:
         failover = self.options.failover
@@ -193,6 +201,18 @@ class Link:
         """Stop that."""
         with self._guard:
             self._ports.pop(handle, None)
+
+    def sever(self, provider: Provider, cause: ProviderError) -> None:
+        """Be lost, in a forked child: no thread is here that could say so, and none that holds a lock.
+
+        Args:
+            provider: What stands where the parent's was.
+            cause: Why.
+        """
+        self.lost = cause
+        self.provider = provider
+        forked.free(self._guard)
+        self._owner.left_behind()
 
     def close(self, timeout: float) -> None:
         """Close the provider, waiting at most ``timeout`` seconds. Problems are logged: there is nothing left to save."""
