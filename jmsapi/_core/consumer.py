@@ -102,8 +102,8 @@ class ConsumerImpl(Crediting, MessageConsumer):
         for session in {self.session, *self.session.connection.sessions()}:
             with session.lock:
                 self.cause = cause
-                lost = session.ledger.ended(self.inbox)
-                session.interruptions.note(lost, cause)
+                if lost := session.ledger.ended(self.inbox):
+                    session.interruptions.note(lost, cause)
                 session.changed.notify_all()
         if self.inbox.idle:
             self.session.release(self.inbox)

@@ -343,6 +343,19 @@ def test_what_came_by_a_consumer_that_the_broker_has_ended_is_neither_handed_out
     assert left(broker, "out") == []
 
 
+def test_the_end_of_one_consumer_says_nothing_of_what_came_by_another(broker: EmbeddedBroker, made: list[Bench]) -> None:
+    with jmsapi.connection_factory(broker.url).create_connection() as connection:
+        connection.start()
+        session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+        broker.queue("in").send("seven")
+        message = session.create_consumer(session.create_queue("in")).receive(WAIT_MS)
+        assert message is not None
+        idle = cast("ConsumerImpl", session.create_consumer(session.create_queue("elsewhere")))
+        made[0].above.on_closed(idle.handle, ProviderError(ErrorKind.RESOURCE, "too slow"))
+        message.acknowledge()
+    assert left(broker, "in") == []
+
+
 def test_a_branch_whose_consumer_the_broker_has_ended_can_only_be_rolled_back(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
