@@ -44,7 +44,10 @@ class _Client:
 class AmqpPeer:
     """The broker. ``log`` says what it was told, in words; ``queue`` is what it holds for whoever comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, product: str = "apache-activemq-artemis") -> None:
+        self.product = product
+        self.sessions = 0
+        """How many are open."""
         self.log: list[str] = []
         self.queue: list[str] = []
         self.given: dict[str, tuple[Link, str]] = {}
@@ -166,13 +169,15 @@ class AmqpPeer:
     def _on(self, event: Event) -> None:
         kind = event.type
         if kind == Event.CONNECTION_REMOTE_OPEN:
-            event.connection.properties = {symbol("product"): "apache-activemq-artemis", symbol("version"): "2.56.0"}
+            event.connection.properties = {symbol("product"): self.product, symbol("version"): "2.56.0"}
             event.connection.open()
         elif kind == Event.CONNECTION_REMOTE_CLOSE:
             event.connection.close()
         elif kind == Event.SESSION_REMOTE_OPEN:
+            self.sessions += 1
             event.session.open()
         elif kind == Event.SESSION_REMOTE_CLOSE:
+            self.sessions -= 1
             event.session.close()
         elif kind == Event.LINK_REMOTE_OPEN:
             self._attached(event.link)

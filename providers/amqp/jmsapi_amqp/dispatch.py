@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_amqp import engine
+from jmsapi_amqp.attach import end_session
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import Cause, to_error
 from jmsapi_amqp.links import ReceiverLink, SenderLink
@@ -149,6 +150,10 @@ class Dispatch:
             connection.broken.link(link.number, error, link.unsettled if isinstance(link, ReceiverLink) else ())
         connection.forget(link)
         link.end(error)
+        if link.own_session and not asked_for:
+            # Nobody else would end it: who releases the link finds none.
+            link.own_session = False
+            end_session(connection, link.session)
         if handle is not None and tells:
             connection.events.on_closed(handle, error)
 

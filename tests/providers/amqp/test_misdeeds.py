@@ -205,6 +205,19 @@ def test_a_commit_during_which_the_broker_ends_a_consumer_is_in_doubt(peer: Amqp
     assert caught.value.kind is ErrorKind.IN_DOUBT
 
 
+def test_a_session_that_was_opened_for_a_consumer_alone_ends_with_it(dial: Dial, queue: Address, until: Until) -> None:
+    peer = AmqpPeer("ActiveMQ")
+    line = dial(peer.url)
+    line.session()
+    before = peer.do(lambda: peer.sessions)
+    consumer, _ = given(peer, line, queue, "transfer")
+    assert peer.do(lambda: peer.sessions) == before + 1
+    ended(peer, line, consumer)
+    until(lambda: peer.do(lambda: peer.sessions) == before)
+    line.close()
+    peer.close()
+
+
 def test_transactions_without_anything_of_it_are_committed(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
     line = dial(peer.url)
     consumer, deliveries = given(peer, line, queue, "transfer")
