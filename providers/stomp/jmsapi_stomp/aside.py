@@ -13,13 +13,14 @@ from itertools import count
 from typing import Final
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
+from jmsapi_stomp.classic import FIRST_ONLY
 from jmsapi_stomp.consumer import Consumer
 from jmsapi_stomp.consumers import Consumers
 from jmsapi_stomp.control import Done
-from jmsapi_stomp.frames import command_frame
+from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.plans import Plan
 from jmsapi_stomp.steps import Steps
-from jmsapi_stomp.wiring import ConsumerHandle, Wiring
+from jmsapi_stomp.wiring import ConsumerHandle, StompTag, Wiring
 
 __all__ = ["Aside"]
 
@@ -27,6 +28,9 @@ _GRACE_MS: Final = 50
 _LONG_GRACE_MS: Final = 200
 _LOOKS: Final = 100
 _PROBE_MS: Final = 3_600_000
+_PROBE: Final = "jmsapi_probe"
+_ASKED: Final = b"\njmsapi_probe:"
+_MEMBER: Final = "jmsapi_member"
 
 
 class Aside:
@@ -59,10 +63,9 @@ class Aside:
 
     def arrival(self, consumer: Consumer) -> Steps[None]:
         """Wait for a message, but not for ever."""
-        for _ in range(_LOOKS):
-            if consumer.unsettled:
-                break
-            yield self._grace
+        deadline = self._wiring.clock.monotonic() + _LOOKS * max(self._wiring.options.drain_ms, _GRACE_MS) / 1000
+        while not consumer.unsettled and self._wiring.clock.monotonic() < deadline:
+            yield lambda done: self._wiring.loop.later(_GRACE_MS / 1000, lambda: done(None))
 
     def _grace(self, done: Done) -> None:
         self._wiring.loop.later(max(self._wiring.options.drain_ms, _GRACE_MS) / 1000, lambda: done(None))
@@ -82,13 +85,13 @@ class Aside:
 
         def ask(consumer: Consumer) -> Steps[None]:
             expires = str(self._wiring.clock.now_ms() + _PROBE_MS)
-            probe = command_frame("SEND", [("destination", topic), ("jmsapi_probe", word), ("expires", expires)])
+            probe = command_frame("SEND", [("destination", topic), (_PROBE, word), ("expires", expires)])
             yield partial(self._wiring.link.confirmed, probe)
             yield from self.arrival(consumer)
             self._forwards = bool(consumer.unsettled)
             yield partial(self._consumers.acknowledge, list(consumer.unsettled))
 
-        yield from self.by(Plan(queue, [("selector", f"jmsapi_probe = '{word}'")]), ask)
+        yield from self.by(Plan(queue, [("selector", f"{_PROBE} = '{word}'")]), ask)
         if not self._forwards:
             text = (
                 "the broker does not copy virtual topics to their queues: its configuration needs a destinationInterceptor with "
@@ -96,23 +99,53 @@ class Aside:
             )
             raise ProviderError(ErrorKind.UNSUPPORTED, text)
 
-    def throw_away(self, watch: str, destination: str) -> Steps[None]:
-        """Empty the queue behind a subscription that nobody has: what came before its first consumer was not for it.
+    def join(self, members: str) -> Steps[Consumer]:
+        """Be one of those who consume from a queue, so that others know of it.
 
-        The broker tells a new watcher who consumes already. A message that comes while the queue is emptied is lost with
-        the rest; it was sent before the subscription was there.
+        All of them subscribe to a queue whose messages go to the one that has been there longest; that one answers.
         """
-        alone = False
+        member = self.consumer(Plan(f"/queue/{members}", FIRST_ONLY))
+        link, serial = self._wiring.link, member.handle.serial
 
-        def look(others: Consumer) -> Steps[None]:
-            nonlocal alone
+        def answer(frame: Frame) -> bool:
+            asked = frame.find(_ASKED)
+            if asked is not None:
+                headers = [(_PROBE, asked), (_MEMBER, f"{self._wiring.word}.{serial}")]
+                link.write(command_frame("SEND", [("destination", f"/topic/{members}"), *headers]))
+            return asked is not None
+
+        member.told = answer
+        yield partial(self._consumers.subscribe, member)
+        return member
+
+    def alone(self, member: Consumer, watch: str | None) -> Steps[bool]:
+        """Ask who has consumed longest from a queue; False when it is another, or when that is not known.
+
+        Clients of another kind do not answer. Classic tells of them on ``watch``, where it has XStream to say it in: the
+        image of 6.3.1 has none, and tells nobody anything.
+        """
+        members = member.plan.destination.removeprefix("/queue/")
+        word, first = str(uuid.uuid4()), list[object]()
+
+        def ask(answers: Consumer) -> Steps[None]:
+            expires = str(self._wiring.clock.now_ms() + _PROBE_MS)
+            probe = command_frame("SEND", [("destination", f"/queue/{members}"), (_PROBE, word), ("expires", expires)])
+            yield partial(self._wiring.link.confirmed, probe)
+            yield from self.arrival(answers)
+            first.extend(envelope.properties.get(_MEMBER) for envelope in answers.unsettled.values())
+
+        yield from self.by(Plan(f"/topic/{members}", [("selector", f"{_PROBE} = '{word}'")]), ask)
+        if first != [f"{self._wiring.word}.{member.handle.serial}"]:
+            return False
+        others = list[StompTag]()
+
+        def look(watcher: Consumer) -> Steps[None]:
             yield self._grace
-            alone = not others.unsettled
-            yield partial(self._consumers.acknowledge, list(others.unsettled))
+            others.extend(watcher.unsettled)
 
-        yield from self.by(Plan(watch), look)
-        if alone:
-            yield from self.empty(Plan(destination))
+        if watch is not None:
+            yield from self.by(Plan(watch), look)
+        return not others
 
     def empty(self, *plans: Plan) -> Steps[None]:
         """Consume what is left in queues: until nothing more comes, for STOMP cannot ask how much there is."""

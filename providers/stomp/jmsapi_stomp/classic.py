@@ -24,7 +24,7 @@ from jmsapi_stomp.dialect import Dialect, group_of, number
 from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.plans import Headers, Plan
 
-__all__ = ["Classic"]
+__all__ = ["FIRST_ONLY", "Classic"]
 
 _PREFIXES: Final = {
     DestinationKind.QUEUE: "/queue/",
@@ -37,6 +37,8 @@ _REMOTE: Final = {
     DestinationKind.TEMPORARY_TOPIC: "/remote-temp-topic/",
 }
 _PROBE: Final = ("/topic/VirtualTopic.jmsapi.probe", "/queue/Consumer.jmsapi.VirtualTopic.jmsapi.probe")
+FIRST_ONLY: Final[Headers] = [("activemq.exclusive", "true")]
+"""Of those who subscribe so to a queue the one that has been there longest gets its messages."""
 _REPLY: Final = "JMS_PY_reply"
 _AMQP_TYPE: Final = "JMS_AMQP_MA_x-opt-jms-msg-type"
 _AMQP_KINDS: Final = frozenset("012345")
@@ -200,7 +202,7 @@ class Classic(Dialect):
             if spec.selector is not None:
                 # Classic takes a condition for a value: IS NULL finds those that are neither TRUE nor FALSE.
                 misses = [("selector", f"(NOT ({spec.selector})) OR (({spec.selector}) IS NULL)")]
-            watch = None if spec.durable else f"/topic/ActiveMQ.Advisory.Consumer.Queue.{queue.removeprefix('/queue/')}"
+            name = queue.removeprefix("/queue/")
             # An operator's own pattern cannot be tried without a message that real subscribers would see.
             forwarded = _PROBE if self.options.classic_subscription_queue is None else None
             return Plan(
@@ -209,9 +211,9 @@ class Classic(Dialect):
                 shareable=True,
                 registered=True,
                 misses=misses,
-                watch=watch,
+                watch=f"/topic/ActiveMQ.Advisory.Consumer.Queue.{name}",
+                members=f"jmsapi.members.{name}",
                 forwarded=forwarded,
-                empties=spec.durable,
             )
         if spec.subscription is not None:
             name = ("activemq.subscriptionName", spec.subscription)

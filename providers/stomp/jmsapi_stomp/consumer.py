@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from jmsapi.spi import ConsumerSpec, Delivery
 from jmsapi_stomp.codec import StompEnvelope
 from jmsapi_stomp.control import Done
+from jmsapi_stomp.frames import Frame
 from jmsapi_stomp.link import Link
 from jmsapi_stomp.plans import Plan
 from jmsapi_stomp.registry import Key
@@ -39,6 +40,7 @@ class Consumer:
         "key",
         "link",
         "lock",
+        "member",
         "names",
         "open",
         "plan",
@@ -48,6 +50,7 @@ class Consumer:
         "shown",
         "size",
         "spec",
+        "told",
         "unsettled",
         "waits_since",
         "watched",
@@ -61,6 +64,10 @@ class Consumer:
         self.link = link
         self.lock: Link | None = None
         self.key: Key | None = None
+        self.member: Consumer | None = None
+        """By which others know that it is there."""
+        self.told: Callable[[Frame], bool] | None = None
+        """Takes its messages, and says whether to acknowledge them; what is not stays until it ends."""
         self.names: list[str] = []
         """The ids of its subscriptions."""
         self.size = 0

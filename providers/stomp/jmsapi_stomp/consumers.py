@@ -164,6 +164,10 @@ class Consumers(Ending):
                 continue
             if consumer.abandoned:
                 self.seen(consumer, name.decode())
+            if consumer.told is not None:
+                if consumer.told(frame):
+                    consumer.link.write(b"ACK\nid:%b\n\n\0" % (frame.raw(_ACK) or b""))
+                continue
             if consumer.plan.browse and frame.raw(_BROWSER) == b"end":
                 consumer.shown = True
                 batches.setdefault(consumer, [])

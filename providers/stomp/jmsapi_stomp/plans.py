@@ -35,10 +35,10 @@ class Plan:
     misses: Headers | None = None
     """What subscribes to the messages the selector refuses: they are acknowledged at once, for they would stay for ever."""
     watch: str | None = None
-    """A topic that tells who else consumes from the destination; when nobody does, what is left there is thrown away."""
+    """A topic on which the broker tells who else consumes from the destination, if it can."""
+    members: str | None = None
+    """The name of a queue and a topic by which the consumers of the destination know of one another."""
     bound_to: str | None = None
     """The only ``destination`` its messages may have."""
-    empties: bool = False
-    """What is left for a subscription that has changed is consumed, for nothing deletes it."""
     forwarded: tuple[str, str] | None = None
     """A topic and a queue to which the broker, if it is set up for it, copies the topic's messages: to be seen to before."""

@@ -25,6 +25,8 @@ class _Record:
     no_local: bool
     shared: bool
     active: int
+    changed: bool = False
+    """What is left of it is another topic's or selector's, as far as this process knows."""
 
 
 class Subscriptions:
@@ -38,7 +40,8 @@ class Subscriptions:
         """Count one more consumer.
 
         Returns:
-            True when the subscription was opened before with another topic or selector and is idle: it is to be replaced.
+            True when the subscription was opened before with another topic or selector and is idle: it is to be replaced,
+            and so it is until a consumer of the new kind was there.
         Raises:
             ProviderError: IN_USE, an unshared one is active; MISMATCH, a shared one is active with another topic or
                 selector, or the name is known as the other kind.
@@ -60,7 +63,15 @@ class Subscriptions:
                 raise ProviderError(ErrorKind.MISMATCH, text)
             record.topic, record.selector, record.no_local = spec.address.name, selector, spec.no_local
             record.active += 1
-            return not same
+            record.changed = record.changed or not same
+            return record.changed
+
+    def opened(self, key: Key) -> None:
+        """Take note that a consumer is there: what was to be replaced before it is."""
+        with self._guard:
+            record = self._records.get(key)
+            if record is not None:
+                record.changed = False
 
     def leave(self, key: Key) -> bool:
         """Count one consumer less; return whether it was the last."""

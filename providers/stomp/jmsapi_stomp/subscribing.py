@@ -78,11 +78,14 @@ class Subscribing:
             stale = first and (changed or plan.volatile or again)
             if plan.replace is not None and stale:
                 yield from self._replace(plan.replace, volatile=plan.volatile)
-            if plan.empties and first and changed:
-                yield from self._aside.empty(Plan(plan.destination))
-            if plan.watch is not None and first:
-                yield from self._aside.throw_away(plan.watch, plan.destination)
+            if plan.members is not None:
+                consumer.member = yield from self._aside.join(plan.members)
+                stale = first and (changed or not spec.durable)
+                if stale and (yield from self._aside.alone(consumer.member, plan.watch)):
+                    # What came before the first consumer was not for it, and nothing deletes the queue.
+                    yield from self._aside.empty(Plan(plan.destination))
             yield lambda done: self._consumers.subscribe(consumer, done)
+            SUBSCRIPTIONS.opened(key)
         except ProviderError:
             self.left(consumer)
             raise
@@ -133,6 +136,9 @@ class Subscribing:
         lock, consumer.lock = consumer.lock, None
         if lock is not None:
             self._links.drop(lock)
+        member, consumer.member = consumer.member, None
+        if member is not None:
+            self._consumers.release(member, lambda _: None)
         if last and key is not None and not consumer.spec.durable:
             SUBSCRIPTIONS.forget(key)
         if key is None and consumer.plan.volatile:

@@ -831,6 +831,50 @@ def test_a_subscription_that_comes_too_late_is_ended_and_gives_back_what_it_took
     assert line.events.lost == []
 
 
+@pytest.mark.parametrize("who", ["itself", "another", "nobody"])
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_shared_subscriptions_queue_on_classic_is_emptied_only_by_who_is_alone_with_it(
+    dial: Dial, peer: Peer, who: str, durable: bool
+) -> None:
+    """This process knew it with another selector; another process may have a consumer on it, whose messages they are."""
+    acknowledged = list[str]()
+    subscribed: dict[str, dict[str, str]] = {}
+
+    def serve(connection: Any, command: str, headers: dict[str, str], body: bytes) -> None:
+        if command == "SUBSCRIBE":
+            subscribed[headers["id"]] = headers
+            # The broker gives what is in the queue to whoever subscribes to all of it.
+            if headers["destination"].startswith("/queue/Consumer.") and "selector" not in headers:
+                connection.send("MESSAGE", {"subscription": headers["id"], "ack": "left over", "message-id": "ID\\c1"}, b"x")
+        elif command == "ACK":
+            acknowledged.append(headers["id"])
+        elif command == "SEND" and headers["destination"].startswith("/queue/jmsapi.members."):
+            names = {headers["destination"]: name for name, headers in subscribed.items()}
+            if who == "itself":
+                question = {"subscription": names[headers["destination"]], "ack": "q", "jmsapi_probe": headers["jmsapi_probe"]}
+                connection.send("MESSAGE", question)
+            elif who == "another":
+                answer = {"ack": "a", "jmsapi_member": "another.-1", "JMS_PY_type": "Message"}
+                connection.send("MESSAGE", answer | {"subscription": names[headers["destination"].replace("/queue/", "/topic/")]})
+        elif command == "SEND" and headers["destination"].startswith("/topic/jmsapi.members."):
+            name = next(name for name, one in subscribed.items() if one["destination"] == headers["destination"])
+            connection.send("MESSAGE", {"subscription": name, "ack": "a", "jmsapi_member": headers["jmsapi_member"]})
+
+    def script(connection: Any) -> None:
+        connection.welcome(CLASSIC)
+        connection.serve(serve)
+
+    pattern = "Consumer.{name}.{topic}"
+    clock = Fast() if who == "nobody" else SystemClock()
+    hours = dict.fromkeys(("connect_timeout_ms", "request_timeout_ms", "close_timeout_ms"), 3_600_000)
+    options = {"classic_subscription_queue": pattern, "emulate": "shared-volatile", "heartbeat_ms": 0, **hours}
+    line = dial(peer(script).url, client_id="me", drain_ms=1, clock=clock, **options)
+    for selector in ("a = 1", "a = 2") if durable else ("a = 2",):
+        consumer = line.consumer(TOPIC, subscription="sub", durable=durable, shared=True, selector=selector)
+        line.provider.release(consumer).result(30)
+    assert ("left over" in acknowledged) is (who == "itself")
+
+
 def test_a_refusal_that_comes_too_late_does_not_end_the_link(dial: Dial, peer: Peer) -> None:
     given_up = threading.Event()
 
@@ -882,8 +926,11 @@ def test_the_half_of_a_consumer_that_the_broker_has_is_ended_when_the_other_is_r
 
     line = dial(peer(script).url, classic_subscription_queue="Consumer.{name}.{topic}", client_id="me")
     refused(lambda: line.consumer(TOPIC, subscription="half", durable=True, shared=True, selector="a = 1"))
-    said = [commands.get(timeout=20) for _ in range(3)]
-    assert said == [("SUBSCRIBE", "c2"), ("SUBSCRIBE", "c2.misses"), ("UNSUBSCRIBE", "c2")]
+    said = [commands.get(timeout=20) for _ in range(5)]
+    # By the first they know of one another; it goes as well.
+    assert said[0] == ("SUBSCRIBE", "c-1")
+    assert said[1:3] == [("SUBSCRIBE", "c2"), ("SUBSCRIBE", "c2.misses")]
+    assert set(said[3:]) == {("UNSUBSCRIBE", "c2"), ("UNSUBSCRIBE", "c-1")}
 
 
 def test_a_subscription_bound_to_another_topic_as_well_is_closed(dial: Dial, peer: Peer) -> None:
@@ -957,6 +1004,13 @@ class Ahead(SystemClock):
 
     def monotonic(self) -> float:
         return super().monotonic() + self.seconds
+
+
+class Fast(SystemClock):
+    """A clock by which nobody has to wait long."""
+
+    def monotonic(self) -> float:
+        return super().monotonic() * 100
 
 
 def test_what_waits_too_long_unasked_goes_back_before_rabbitmq_takes_offence(

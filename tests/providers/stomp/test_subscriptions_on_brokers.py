@@ -306,6 +306,38 @@ def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Br
     other.provider.release(second).result(30)
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_shared_subscription_of_another_process_is_not_emptied_on_classic(
+    dial: Dial, classic: Broker, topic: Address, durable: bool
+) -> None:
+    # By another name of the host a line is to this process what another process is: it knows nothing of its subscriptions.
+    options = {**shared_options(classic), "client_id": None}
+    ours, theirs = dial(classic, **options), dial(classic, **options, host="localhost")
+    spec = {"subscription": f"s-{uuid.uuid4().hex}", "shared": True, "durable": durable, "prefetch": 1}
+    ours.provider.release(ours.consumer(topic, **spec, selector="n = 1")).result(30)
+    live = theirs.consumer(topic, **spec, selector="n = 2")
+    for number in range(5):
+        ours.send(topic, str(number), properties={"n": 2})
+    # It is changed as far as our line knows, and of its first consumer here nobody would be left over anything.
+    joined = ours.consumer(topic, **spec, selector="n = 2")
+    theirs.provider.credit(live, 10).result(30)
+    ours.provider.credit(joined, 10).result(30)
+    got: set[str] = set()
+    while len(got) < 5:
+        for line, consumer in ((theirs, live), (ours, joined)):
+            waiting = line.events.take(consumer, len(line.events.waiting(consumer)))
+            line.accept(waiting)
+            got |= {str(delivery.envelope.body) for delivery in waiting}
+        time.sleep(0.01)
+    # When they have gone, and we have, what is left of it is ours to throw away.
+    theirs.provider.release(live).result(30)
+    ours.provider.release(joined).result(30)
+    ours.send(topic, "left over", properties={"n": 1})
+    last = ours.consumer(topic, **spec, selector="n = 1", credit=10)
+    ours.send(topic, "new", properties={"n": 1})
+    assert [delivery.envelope.body for delivery in ours.events.take(last, 1)] == ["new"]
+
+
 def test_classic_goes_on_taking_messages_for_a_deleted_temporary_queue(dial: Dial, classic: Broker) -> None:
     # STOMP has no frame that deletes one: it lives as long as its connection. Its owner refuses it from then on.
     owner, other = dial(classic), dial(classic)
