@@ -232,6 +232,8 @@ class Reconnecting(Lifecycle):
         def refused(error: BaseException) -> BaseException:
             if not isinstance(error, ProviderError) or not is_loss(error, over=epoch.over):
                 return error
+            if not error.fatal and not epoch.over:
+                return error  # its consumer has ended, and with it whatever link that one had: not ours
             self.suspect(epoch, error)
             text = f"the link was lost before the broker confirmed it ({error.message}); what was acknowledged may come again"
             return ProviderError(ErrorKind.IN_DOUBT, text)

@@ -139,6 +139,9 @@ class Provider(Protocol):
     ) -> Future[None]:
         """Say what became of deliveries, all of one consumer or not; in a transaction only ACCEPTED is given.
 
+        What came by a consumer that the broker has ended the broker gives out again. ACCEPTED of it fails; in a transaction the
+        commit fails, as ROLLED_BACK, or as IN_DOUBT when the broker may have heard of it before.
+
         Args:
             tags: Of the deliveries.
             outcome: Of all of them.

@@ -22,9 +22,11 @@ from jmsapi.spi import (
     ErrorKind,
     Handle,
     MessageKind,
+    Outcome,
     PlainEnvelope,
     Provider,
     ProviderError,
+    failed,
 )
 from jmsapi.spi.options import FailoverOptions, ProviderOptions
 
@@ -151,6 +153,18 @@ def test_a_provider_that_refuses_the_credit_of_a_new_link_costs_that_link_or_tha
     assert bench.core.seen["still heard"] == 1
     assert bench.core.seen["by the other one"] == (0 if ends else 1)
     assert bench.done(bench.provider.release(two)) is None
+
+
+def test_an_acknowledgement_that_comes_too_late_for_its_consumer_costs_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.consumer(QUEUE)
+    bench.put(QUEUE, "too late")
+    late = ProviderError(ErrorKind.CONNECTION, "its consumer has ended, so it comes again")
+    monkeypatch.setattr(FrailLink, "settle", lambda *_: failed(late))
+    answer = bench.provider.settle([delivery.tag for delivery in bench.core.held], Outcome.ACCEPTED)
+    assert answer.exception(0) is late
+    bench.pass_time(5)
+    assert (bench.core.lost, bench.world.opened) == ([], 1)
 
 
 def test_a_refused_credit_of_a_subscription_that_was_held_ends_it_with_a_word() -> None:
