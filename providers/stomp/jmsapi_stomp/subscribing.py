@@ -155,6 +155,9 @@ class Subscribing:
         consumer.lock = None
         if lock is not None:
             yield from self._links.part(lock)
+        member, consumer.member = consumer.member, None
+        if member is not None:
+            yield partial(self._consumers.release, member)
         self.left(consumer)
         if key is not None:
             yield from self._delete_idle(consumer)

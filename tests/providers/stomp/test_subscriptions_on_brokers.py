@@ -308,7 +308,7 @@ def test_a_volatile_shared_subscription_begins_empty(dial: Dial, each_broker: Br
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_shared_subscription_of_another_process_is_not_emptied_on_classic(
-    dial: Dial, classic: Broker, topic: Address, durable: bool
+    dial: Dial, classic: Broker, topic: Address, durable: bool, until: Callable[..., None]
 ) -> None:
     # By another name of the host a line is to this process what another process is: it knows nothing of its subscriptions.
     options = {**shared_options(classic), "client_id": None}
@@ -323,12 +323,15 @@ def test_a_shared_subscription_of_another_process_is_not_emptied_on_classic(
     theirs.provider.credit(live, 10).result(30)
     ours.provider.credit(joined, 10).result(30)
     got: set[str] = set()
-    while len(got) < 5:
+
+    def all_have_come() -> bool:
         for line, consumer in ((theirs, live), (ours, joined)):
             waiting = line.events.take(consumer, len(line.events.waiting(consumer)))
             line.accept(waiting)
-            got |= {str(delivery.envelope.body) for delivery in waiting}
-        time.sleep(0.01)
+            got.update(str(delivery.envelope.body) for delivery in waiting)
+        return len(got) == 5
+
+    until(all_have_come)
     # When they have gone, and we have, what is left of it is ours to throw away.
     theirs.provider.release(live).result(30)
     ours.provider.release(joined).result(30)
