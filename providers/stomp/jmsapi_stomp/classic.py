@@ -202,7 +202,7 @@ class Classic(Dialect):
             if spec.selector is not None:
                 # Classic takes a condition for a value: IS NULL finds those that are neither TRUE nor FALSE.
                 misses = [("selector", f"(NOT ({spec.selector})) OR (({spec.selector}) IS NULL)")]
-            name = queue.removeprefix("/queue/")
+            bare = queue.removeprefix("/queue/")
             # An operator's own pattern cannot be tried without a message that real subscribers would see.
             forwarded = _PROBE if self.options.classic_subscription_queue is None else None
             return Plan(
@@ -211,8 +211,8 @@ class Classic(Dialect):
                 shareable=True,
                 registered=True,
                 misses=misses,
-                watch=f"/topic/ActiveMQ.Advisory.Consumer.Queue.{name}",
-                members=f"jmsapi.members.{name}",
+                watch=f"/topic/ActiveMQ.Advisory.Consumer.Queue.{bare}",
+                members=f"jmsapi.members.{bare}",
                 forwarded=forwarded,
             )
         if spec.subscription is not None:

@@ -145,10 +145,11 @@ class Consumers(Ending):
         nothing = [("selector", "JMS_PY_id IS NULL AND JMS_PY_id IS NOT NULL"), *self._wiring.dialect.window(1, deferred=False)]
         headers = [("id", name), ("destination", consumer.plan.destination), ("ack", "client-individual"), *nothing]
 
-        def go() -> None:
-            consumer.link.request("cannot end a consumer", "UNSUBSCRIBE", [("id", name)], lambda _: None)
+        def go(cause: ProviderError | None = None) -> None:
+            if cause is None:
+                consumer.link.request("cannot end a consumer", "UNSUBSCRIBE", [("id", name)], lambda _: None)
 
-        consumer.link.request("cannot wake a queue", "SUBSCRIBE", headers, lambda cause: cause or go(), late=go)
+        consumer.link.request("cannot wake a queue", "SUBSCRIBE", headers, go, late=go)
 
     # receiving
 
