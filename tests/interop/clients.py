@@ -73,7 +73,11 @@ class OurLine:
         factory = jmsapi.connection_factory(url)
         self._context = factory.create_context()
         if client_id is not None:
-            self._context.client_id = client_id
+            try:
+                self._context.client_id = client_id
+            except jmsapi.JMSRuntimeException:
+                self._context.close()
+                raise
         self._consumers: dict[str, jmsapi.JMSConsumer] = {}
         self._temporaries: dict[str, Destination] = {}
         self._last: Message | None = None
