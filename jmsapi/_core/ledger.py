@@ -29,10 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from jmsapi._core.deliveries import BUFFERED as _BUFFERED
-from jmsapi._core.deliveries import DELIVERED as _DELIVERED
-from jmsapi._core.deliveries import SETTLED as _SETTLED
-from jmsapi._core.deliveries import Entry, Inbox, Plan
+from jmsapi._core.deliveries import BUFFERED, DELIVERED, SETTLED, Entry, Inbox, Plan
 from jmsapi.spi import Delivery, Tag
 
 __all__ = ["AUTO", "CLIENT", "DUPS_OK", "TRANSACTED", "Entry", "Inbox", "Ledger", "Plan"]
@@ -73,7 +70,7 @@ class Ledger:
         if not inbox.buffer:
             return None
         entry = inbox.buffer.popleft()
-        entry.state = _DELIVERED
+        entry.state = DELIVERED
         inbox.unsettled += 1
         self._delivered[entry] = None
         return entry
@@ -84,9 +81,9 @@ class Ledger:
         Returns:
             Whether the caller must now accept the entry's tag, and then call ``left``.
         """
-        if self.mode != AUTO or entry.state != _DELIVERED:
+        if self.mode != AUTO or entry.state != DELIVERED:
             return False
-        entry.state = _SETTLED
+        entry.state = SETTLED
         del self._delivered[entry]
         return True
 
@@ -102,7 +99,7 @@ class Ledger:
 
     def done(self, entry: Entry) -> Plan | None:
         """The receive call or the listener returned: what is to be settled now, if anything."""
-        if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):
+        if entry.state != DELIVERED or self.mode in (CLIENT, TRANSACTED):
             return None
         if self.mode == DUPS_OK:
             del self._delivered[entry]
@@ -115,7 +112,7 @@ class Ledger:
     def drop(self, entry: Entry) -> Plan:
         """The entry was not for the application (expired): settle it, whatever the mode."""
         plan = Plan()
-        if entry.state == _DELIVERED:
+        if entry.state == DELIVERED:
             self._settle(entry, plan.accepted, plan)
         return plan
 
@@ -125,7 +122,7 @@ class Ledger:
             return None
         plan = Plan()
         for entry in self._lazy:
-            entry.state = _SETTLED
+            entry.state = SETTLED
             plan.accepted.append(entry.delivery.tag)
         plan.settled.extend(self._lazy)
         self._lazy.clear()
@@ -133,7 +130,7 @@ class Ledger:
 
     def listener_failed(self, entry: Entry) -> Plan | None:
         """The listener raised."""
-        if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):
+        if entry.state != DELIVERED or self.mode in (CLIENT, TRANSACTED):
             return None
         plan = Plan()
         self._fail_here(entry, plan)
@@ -142,19 +139,13 @@ class Ledger:
     def unreadable(self, entry: Entry) -> Plan:
         """Nothing can be made of the entry, so nobody had it: whatever the mode, it comes again, or is rejected at the limit."""
         plan = Plan()
-        if entry.state == _DELIVERED:
+        if entry.state == DELIVERED:
             self._fail_here(entry, plan)
         return plan
 
-    def _fail_here(self, entry: Entry, plan: Plan) -> None:
-        if 0 <= self._limit <= entry.extra:
-            self._settle(entry, plan.rejected, plan)
-        else:
-            self._again(entry, plan, raised=True)
-
     def wrong_body(self, entry: Entry) -> Plan | None:
         """A receive_body call could not give the body as the type asked for."""
-        if entry.state != _DELIVERED or self.mode in (CLIENT, TRANSACTED):
+        if entry.state != DELIVERED or self.mode in (CLIENT, TRANSACTED):
             return None
         plan = Plan()
         self._again(entry, plan, raised=False)
@@ -164,15 +155,15 @@ class Ledger:
     def put_back(self, entry: Entry) -> Plan:
         """Nobody has seen the entry: back in front with it, whatever the mode."""
         plan = Plan()
-        if entry.state == _DELIVERED:
+        if entry.state == DELIVERED:
             self._again(entry, plan, raised=False)
         return plan
 
     def lend(self, entry: Entry) -> bool:
         """Another session settles the entry, and says so with ``left``. False when there is nothing to settle any more."""
-        if entry.state != _DELIVERED:
+        if entry.state != DELIVERED:
             return False
-        entry.state = _SETTLED
+        entry.state = SETTLED
         del self._delivered[entry]
         return True
 
@@ -181,7 +172,7 @@ class Ledger:
         if entry.lost:
             entry.inbox.unsettled -= 1
             return False
-        entry.state = _DELIVERED
+        entry.state = DELIVERED
         self._delivered[entry] = None
         return True
 
@@ -295,7 +286,7 @@ class Ledger:
     def _forget(self, which: Callable[[Entry], bool]) -> int:
         lost = [entry for entry in [*self._delivered, *self._lazy] if which(entry)]
         for entry in lost:
-            entry.state = _SETTLED
+            entry.state = SETTLED
             entry.lost = True
             entry.inbox.unsettled -= 1
             self._delivered.pop(entry, None)
@@ -310,13 +301,19 @@ class Ledger:
     # ---- moves ----------------------------------------------------------------------------------------------------
     def _settle(self, entry: Entry, tags: list[Tag], plan: Plan) -> None:
         self._delivered.pop(entry, None)
-        entry.state = _SETTLED
+        entry.state = SETTLED
         tags.append(entry.delivery.tag)
         plan.settled.append(entry)
 
     def _fail(self, entry: Entry, plan: Plan) -> None:
-        plan.failures.append(entry.extra + (entry.state == _DELIVERED))
+        plan.failures.append(entry.extra + (entry.state == DELIVERED))
         self._settle(entry, plan.failed, plan)
+
+    def _fail_here(self, entry: Entry, plan: Plan) -> None:
+        if 0 <= self._limit <= entry.extra:
+            self._settle(entry, plan.rejected, plan)
+        else:
+            self._again(entry, plan, raised=True)
 
     def _again(self, entry: Entry, plan: Plan, *, raised: bool) -> None:
         inbox = entry.inbox
@@ -328,7 +325,7 @@ class Ledger:
                 self._settle(entry, plan.released, plan)
             return
         del self._delivered[entry]
-        entry.state = _BUFFERED
+        entry.state = BUFFERED
         entry.enlisted = False
         entry.extra += raised
         inbox.unsettled -= 1

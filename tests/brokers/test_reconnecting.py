@@ -5,6 +5,7 @@ The link goes through a fault proxy, so that it is cut, stalled and refused whil
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -413,11 +414,13 @@ def test_a_client_id_held_by_our_own_dead_link_is_taken_back(bench: Bench) -> No
         connection.create_session().close()
 
 
-def test_a_wrong_password_ends_the_attempts_at_once(bench: Bench) -> None:
+def test_a_wrong_password_ends_the_attempts_at_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "jmsapi.reconnect")
     begun = time.monotonic()
     with pytest.raises(jmsapi.JMSSecurityException):
         bench.factory(password="wrong").create_connection()
     assert time.monotonic() - begun < 20
+    assert [text.partition(":")[0] for text in caplog.messages if text.startswith("attempt")] == ["attempt 1"]
     # Classic with much to do now and then closes a connection over STOMP without saying why, and is asked once more.
     assert bench.proxy.accepted <= (2 if (bench.wire, bench.kind) == ("stomp", "classic") else 1)
 

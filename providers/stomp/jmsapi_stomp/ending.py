@@ -100,9 +100,7 @@ class Ending(Settling):
         for consumer in gone:
             consumer.closing = True
             consumer.buffer.clear()
-            drains, consumer.drains = consumer.drains, []
-            for future in drains:
-                fail(future, cause)
+            _fail_drains(consumer, cause)
             for name in list(consumer.names):
                 self._drop(consumer, name)
         return [consumer for consumer in gone if not consumer.abandoned]
@@ -110,9 +108,7 @@ class Ending(Settling):
     def _say(self, consumer: Consumer, cause: ProviderError) -> None:
         consumer.credit = 0
         consumer.buffer.clear()
-        drains, consumer.drains = consumer.drains, []
-        for future in drains:
-            fail(future, cause)
+        _fail_drains(consumer, cause)
         self._wiring.events.on_closed(consumer.handle, cause)
 
     def _stop(self, consumer: Consumer) -> None:
@@ -189,3 +185,9 @@ class Ending(Settling):
         link.write(command_frame("ABORT", [("transaction", turn)]))
         self.write(list(consumer.unsettled), b"NACK", REQUEUE, None, ending=True)
         yield lambda done: self._leave(consumer, name, done)
+
+
+def _fail_drains(consumer: Consumer, cause: ProviderError) -> None:
+    drains, consumer.drains = consumer.drains, []
+    for future in drains:
+        fail(future, cause)
