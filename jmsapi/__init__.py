@@ -17,6 +17,7 @@ import logging as _logging
 
 from jmsapi import api as _api
 from jmsapi import errors as _errors
+from jmsapi._core.object_data import register_class
 from jmsapi._core.telling import ConnectionListener
 from jmsapi._entry import (
     capabilities,
@@ -50,6 +51,7 @@ __all__ = [
     "known_providers",
     "lookup",
     "redact_url",
+    "register_class",
     "register_object",
     "register_provider",
     "set_connection_listener",

@@ -13,6 +13,7 @@ Reading builds values of the types below and of classes that the application reg
 | ``{"$decimal": "1.50"}``, ``{"$uuid": "..."}`` | that |
 | ``{"$java": ["short", "5"]}`` | one of the number wrappers, or Char by its code |
 | ``{"$object": ["module.Class", {"field": value}]}``, ``{"$enum": ["module.Class", "NAME"]}`` | of a registered class |
+| ``{"$enum": ["module.Class", 3]}`` | flags of a registered class that have no name together |
 
 Spec: 3.11-5, 11.2.4-7.
 """
@@ -34,7 +35,7 @@ from typing import Any, Final, NoReturn, TypeVar, cast, overload
 from jmsapi.errors import IllegalArgumentException
 from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short
 
-__all__ = ["NotData", "dump", "load", "register_object"]
+__all__ = ["NotData", "dump", "load", "register_class"]
 
 C = TypeVar("C", bound=type)
 _DEEPEST: Final = 200
@@ -52,14 +53,15 @@ class NotData(Exception):
 
 
 @overload
-def register_object(cls: C, *, name: str | None = None) -> C: ...
+def register_class(cls: C, *, name: str | None = None) -> C: ...
 @overload
-def register_object(cls: None = None, *, name: str | None = None) -> Callable[[C], C]: ...
-def register_object(cls: C | None = None, *, name: str | None = None) -> C | Callable[[C], C]:
+def register_class(cls: None = None, *, name: str | None = None) -> Callable[[C], C]: ...
+def register_class(cls: C | None = None, *, name: str | None = None) -> C | Callable[[C], C]:
     """Let instances of a class travel in an ObjectMessage.
 
     Receivers must register the same class under the same name. An instance is sent as its fields and rebuilt by calling the
-    class with them; fields that the call does not take are set afterwards. The types of the fields are not checked.
+    class with them; then all fields are set to what was sent, whatever the call made of them. The types of the fields are not
+    checked.
 
     Args:
         cls: A dataclass or an Enum; left out, the function is a decorator.
@@ -105,7 +107,7 @@ def _registered(name: object) -> type:
     try:
         return _classes[name]  # type: ignore[index]
     except (KeyError, TypeError):
-        raise NotData(f"{name!r} is no registered class: call jmsapi.register_object for it") from None
+        raise NotData(f"{name!r} is no registered class: call jmsapi.register_class for it") from None
 
 
 # ---- out
@@ -147,14 +149,22 @@ def _packed(value: Any, depth: int) -> Any:
         return {_TAGS[kind]: _WRITERS[kind](value)}
     if kind in _names:
         return _packed_instance(value, _names[kind], depth)
-    raise NotData(f"a {kind.__module__}.{kind.__qualname__} is no plain data, nor registered with jmsapi.register_object")
+    raise NotData(f"a {kind.__module__}.{kind.__qualname__} is no plain data, nor registered with jmsapi.register_class")
 
 
 def _packed_instance(value: Any, name: str, depth: int) -> Any:
     if isinstance(value, enum.Enum):
-        return {"$enum": [name, value.name]}
+        return {"$enum": [name, _member(value, depth)]}
     fields = {field.name: _packed(getattr(value, field.name), depth + 1) for field in dataclasses.fields(value)}
     return {"$object": [name, fields]}
+
+
+def _member(value: enum.Enum, depth: int) -> Any:
+    if value.name in type(value).__members__:
+        return value.name
+    if isinstance(value, enum.Flag):
+        return _packed(value.value, depth + 1)
+    raise NotData(f"{value!r} is not among the members of its class")
 
 
 def _iso_text(value: datetime.datetime | datetime.time) -> str:
@@ -252,9 +262,9 @@ def _object_from(pair: list[Any]) -> Any:
     if fields.keys() != values.keys():
         raise NotData(f"{name!r} has other fields here: {sorted(fields.keys() ^ values.keys())}")
     made = cls(**{field: values[field] for field, init in fields.items() if init})
-    for field, init in fields.items():
-        if not init:
-            object.__setattr__(made, field, values[field])
+    for field, value in values.items():
+        # Also what the call has taken: it may have counted, rounded or joined what was the result of that already.
+        object.__setattr__(made, field, value)
     return made
 
 
@@ -263,7 +273,7 @@ def _enum_from(pair: list[Any]) -> Any:
     cls = _registered(name)
     if not issubclass(cls, enum.Enum):
         raise NotData(f"{name!r} is no Enum here")
-    return cls[member]
+    return cls(member) if issubclass(cls, enum.Flag) and isinstance(member, int) else cls[member]
 
 
 def _items_of(value: object) -> Iterable[Any]:

@@ -11,7 +11,7 @@ import uuid
 from collections import OrderedDict
 from dataclasses import InitVar, dataclass, field
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,15 +20,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jmsapi
+from jmsapi import register_class
 from jmsapi._core.object_codec import DATA_TYPE, JAVA_TYPE, PICKLE_TYPE, ObjectCodec
-from jmsapi._core.object_data import register_object
 from jmsapi.errors import IllegalArgumentException, MessageFormatException
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
 
 CODEC = ObjectCodec()
 
 
-@register_object
+@register_class
 @dataclass
 class Order:
     number: int
@@ -36,7 +37,7 @@ class Order:
     total: float = field(init=False, default=0.0)
 
 
-@register_object
+@register_class
 @dataclass(frozen=True, slots=True)
 class Line:
     what: str
@@ -47,10 +48,28 @@ class Line:
             raise ValueError("no such price")
 
 
-@register_object(name="colour-v1")
+@register_class(name="colour-v1")
 class Colour(Enum):
     RED = "red"
     BLUE = "blue"
+
+
+@register_class
+class Rights(Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+    SHOW = 4
+
+
+@register_class
+@dataclass
+class Priced:
+    net: Decimal
+    tax: InitVar[Decimal] = Decimal("0.19")
+
+    def __post_init__(self, tax: Decimal) -> None:
+        self.net += self.net * tax
 
 
 @dataclass
@@ -337,9 +356,26 @@ def test_a_subclass_of_a_registered_class_is_refused() -> None:
         CODEC.encode(Special(1))
 
 
+def test_what_a_class_makes_of_its_arguments_is_not_made_twice() -> None:
+    priced = Priced(Decimal(100))
+    assert priced.net == 119
+    assert there_and_back(priced) == priced
+
+
+@pytest.mark.parametrize("rights", [Rights(0), Rights.READ, Rights.BOTH, Rights.READ | Rights.SHOW, ~Rights.SHOW])
+def test_flags_come_back_as_they_were_joined(rights: Rights) -> None:
+    assert there_and_back(rights) is rights
+
+
+def test_the_text_of_a_refusal_names_a_function_that_takes_the_class() -> None:
+    with pytest.raises(MessageFormatException, match=r"jmsapi\.register_class"):
+        CODEC.encode(Unregistered(1))
+    assert jmsapi.register_class is register_class
+
+
 def test_a_class_must_be_a_dataclass_or_an_enum() -> None:
     with pytest.raises(IllegalArgumentException, match="neither"):
-        register_object(Plain)
+        register_class(Plain)
 
 
 def test_a_dataclass_that_needs_more_than_its_fields_is_refused() -> None:
@@ -349,7 +385,7 @@ def test_a_dataclass_that_needs_more_than_its_fields_is_refused() -> None:
         seed: InitVar[int]
 
     with pytest.raises(IllegalArgumentException, match="seed"):
-        register_object(Needy)
+        register_class(Needy)
 
 
 def test_a_name_belongs_to_one_class() -> None:
@@ -358,12 +394,12 @@ def test_a_name_belongs_to_one_class() -> None:
         x: int
 
     with pytest.raises(IllegalArgumentException, match="taken"):
-        register_object(Impostor, name="colour-v1")
+        register_class(Impostor, name="colour-v1")
 
 
 def test_a_class_defined_again_replaces_the_old_one() -> None:
     def define(default: int) -> type[Any]:
-        @register_object
+        @register_class
         @dataclass
         class Again:
             x: int = default
