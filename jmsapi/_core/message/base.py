@@ -6,7 +6,7 @@ Spec: 3.3-1, 3.6-1, 3.10-1 to 3.10-3, 3.11.1-1, 3.11.2-1, 3.12-6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, get_origin
+from typing import Any, ClassVar, Self, TypeVar, get_origin
 
 from jmsapi._core.destination import TemporaryOwner
 from jmsapi._core.message.parts import BLANK, UNREAD, read_part
@@ -65,6 +65,26 @@ class MessageImpl(Properties):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.removesuffix('Impl')} {self.jms_message_id or 'not sent'}>"
+
+    def __copy__(self) -> Self:
+        """Give a message of its own: what changes in one later does not show in the other."""
+        self._share()
+        made = type(self).__new__(type(self))
+        for name in {name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())}:
+            setattr(made, name, getattr(self, name))
+        made._overrides = None if self._overrides is None else dict(self._overrides)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Give the same: what a message holds never changes in its place."""
+        return self.__copy__()
+
+    def _share(self) -> None:
+        """Let the next write copy what it changes, as after a send."""
+        if not self._body_read_only:
+            self._freeze_body()
+        if self._property_access is Access.OWN:
+            self._property_access = Access.SHARED
 
     def acknowledge(self) -> None:
         if self._acknowledge is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -120,3 +123,41 @@ def test_each_change_between_sends_makes_one_copy(bench: Any) -> None:
         envelopes.append(bench.freeze(message))
     assert [it.body for it in envelopes] == [{"n": 0}, {"n": 1}, {"n": 2}]
     assert [it.properties for it in envelopes] == [{"n": n, "m": n} for n in range(3)]
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_message_and_the_message_go_their_own_ways(
+    bench: Any, any_kind: MessageKind, how: Callable[[Any], Any]
+) -> None:
+    message = bench.new(any_kind)
+    FILL[any_kind](message)
+    message.set_string_property("p", "old")
+    message.jms_priority = 1
+    copied = how(message)
+    for one, priority in ((copied, 2), (message, 3)):
+        CHANGE[any_kind](one)
+        one.set_string_property("p", str(priority))
+        one.jms_priority = priority
+    for one, priority in ((copied, 2), (message, 3)):
+        assert (one.get_string_property("p"), one.jms_priority) == (str(priority), priority)
+    assert bench.freeze(copied).body == bench.freeze(message).body
+    CHANGE[any_kind](copied)
+    copied.clear_properties()
+    assert message.get_string_property("p") == "3"
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+def test_a_received_message_can_be_copied_and_changed(bench: Any, any_kind: MessageKind, how: Callable[[Any], Any]) -> None:
+    message = bench.new(any_kind)
+    FILL[any_kind](message)
+    message.set_string_property("p", "old")
+    acknowledged: list[str] = []
+    came = bench.deliver(bench.freeze(message), acknowledge=lambda: acknowledged.append("yes"), owner=threading.Lock())
+    copied = how(came)
+    copied.clear_body()
+    copied.clear_properties()
+    CHANGE[any_kind](copied)
+    copied.acknowledge()
+    assert bench.freeze(came).body == BODY[any_kind]
+    assert came.get_string_property("p") == "old"
+    assert acknowledged == ["yes"]
