@@ -273,7 +273,7 @@ def _enum_from(pair: list[Any]) -> Any:
     cls = _registered(name)
     if not issubclass(cls, enum.Enum):
         raise NotData(f"{name!r} is no Enum here")
-    return cls(member) if issubclass(cls, enum.Flag) and isinstance(member, int) else cls[member]
+    return cls(member) if issubclass(cls, enum.Flag) and type(member) is int else cls[member]
 
 
 def _items_of(value: object) -> Iterable[Any]:

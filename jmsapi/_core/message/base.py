@@ -68,7 +68,11 @@ class MessageImpl(Properties):
 
     def __copy__(self) -> Self:
         """Give a message of its own: what changes in one later does not show in the other."""
-        self._share()
+        # As for a send: whichever is written into next copies what it changes.
+        if not self._body_read_only:
+            self._freeze_body()
+        if self._property_access is not Access.READ_ONLY:
+            self._freeze_properties()
         made = type(self).__new__(type(self))
         for name in {name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())}:
             setattr(made, name, getattr(self, name))
@@ -78,13 +82,6 @@ class MessageImpl(Properties):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Give the same: what a message holds never changes in its place."""
         return self.__copy__()
-
-    def _share(self) -> None:
-        """Let the next write copy what it changes, as after a send."""
-        if not self._body_read_only:
-            self._freeze_body()
-        if self._property_access is Access.OWN:
-            self._property_access = Access.SHARED
 
     def acknowledge(self) -> None:
         if self._acknowledge is not None:

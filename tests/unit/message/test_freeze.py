@@ -125,25 +125,28 @@ def test_each_change_between_sends_makes_one_copy(bench: Any) -> None:
     assert [it.properties for it in envelopes] == [{"n": n, "m": n} for n in range(3)]
 
 
+@pytest.mark.parametrize("sent_before", [False, True])
+@pytest.mark.parametrize("the_copy_changes", [False, True])
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
 def test_a_copy_of_a_message_and_the_message_go_their_own_ways(
-    bench: Any, any_kind: MessageKind, how: Callable[[Any], Any]
+    bench: Any, message: Any, any_kind: MessageKind, how: Callable[[Any], Any], the_copy_changes: bool, sent_before: bool
 ) -> None:
-    message = bench.new(any_kind)
-    FILL[any_kind](message)
-    message.set_string_property("p", "old")
     message.jms_priority = 1
+    if sent_before:
+        bench.freeze(message)
     copied = how(message)
-    for one, priority in ((copied, 2), (message, 3)):
-        CHANGE[any_kind](one)
-        one.set_string_property("p", str(priority))
-        one.jms_priority = priority
-    for one, priority in ((copied, 2), (message, 3)):
-        assert (one.get_string_property("p"), one.jms_priority) == (str(priority), priority)
-    assert bench.freeze(copied).body == bench.freeze(message).body
-    CHANGE[any_kind](copied)
-    copied.clear_properties()
-    assert message.get_string_property("p") == "3"
+    changing, kept = (copied, message) if the_copy_changes else (message, copied)
+    CHANGE[any_kind](changing)
+    changing.set_string_property("s", "changed")
+    changing.set_string_property("new", "changed")
+    changing.jms_priority = 2
+    changing.jms_type = "changed"
+    assert bench.freeze(kept).body == BODY[any_kind]
+    assert set(kept.property_names) == {"s", "l"}
+    assert (kept.get_string_property("s"), kept.jms_priority, kept.jms_type) == ("x", 1, "t")
+    assert (changing.get_string_property("s"), changing.jms_priority, changing.jms_type) == ("changed", 2, "changed")
+    if any_kind is not MessageKind.MESSAGE:
+        assert bench.freeze(changing).body != BODY[any_kind]
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])

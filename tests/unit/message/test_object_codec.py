@@ -367,6 +367,13 @@ def test_flags_come_back_as_they_were_joined(rights: Rights) -> None:
     assert there_and_back(rights) is rights
 
 
+@pytest.mark.parametrize("member", ["8", "true", "1.5", "null", '"NONE"'])
+def test_what_is_no_flag_is_refused(member: str) -> None:
+    name = f"{Rights.__module__}.{Rights.__qualname__}"
+    with pytest.raises(MessageFormatException):
+        CODEC.decode(f'{{"$enum": ["{name}", {member}]}}'.encode(), DATA_TYPE)
+
+
 def test_the_text_of_a_refusal_names_a_function_that_takes_the_class() -> None:
     with pytest.raises(MessageFormatException, match=r"jmsapi\.register_class"):
         CODEC.encode(Unregistered(1))
