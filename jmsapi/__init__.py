@@ -17,8 +17,9 @@ import logging as _logging
 
 from jmsapi import api as _api
 from jmsapi import errors as _errors
+from jmsapi._core.listener_notifier import ConnectionListener
 from jmsapi._core.object_data import register_class
-from jmsapi._core.telling import ConnectionListener
+from jmsapi._core.wire_message import WireMessage
 from jmsapi._entry import (
     capabilities,
     connection_factory,
@@ -27,10 +28,14 @@ from jmsapi._entry import (
     register_object,
     register_provider,
     set_connection_listener,
+    wire_bytes,
+    wire_form,
+    wire_reader,
+    wire_receiver,
 )
+from jmsapi._url import redact_url
 from jmsapi._version import __version__
 from jmsapi.api import *  # noqa: F403
-from jmsapi.config import redact_url
 from jmsapi.errors import *  # noqa: F403
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, PropertyType, Short, Value
 
@@ -45,6 +50,7 @@ __all__ = [
     "PropertyType",
     "Short",
     "Value",
+    "WireMessage",
     "__version__",
     "capabilities",
     "connection_factory",
@@ -55,6 +61,10 @@ __all__ = [
     "register_object",
     "register_provider",
     "set_connection_listener",
+    "wire_bytes",
+    "wire_form",
+    "wire_reader",
+    "wire_receiver",
 ]
 __all__ += _api.__all__
 __all__ += _errors.__all__

@@ -24,15 +24,15 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jmsapi._failover_url import FailoverUrl, split_failover
-from jmsapi.config import closest, validated
+from jmsapi._url import FailoverUrl, split_failover
+from jmsapi._validation import closest, validated
 from jmsapi.errors import JMSException
 
 __all__ = ["DestinationEntry", "FactoryEntry", "FileConfig", "read"]
 
 VARIABLE: Final = "JMSAPI_CONFIG"
 DEFAULT_FILE: Final = "jmsapi.toml"
-_REFERENCE: Final = re.compile(r"\$(?:\{([^{}]*)\}|(\$))")
+_REFERENCE: Final = re.compile(r"\$(?:\{([^{}]*)\}|(\$)|\{)")
 
 
 class FactoryEntry(BaseModel):
@@ -40,8 +40,8 @@ class FactoryEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
-    url: str = Field(min_length=1, repr=False)
-    description: str = ""
+    url: str = Field(min_length=1, repr=False, description="Where the broker is, and which wire leads there")
+    description: str = Field(default="", description="For people; nothing reads it")
 
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
         return [("description", self.description)]
@@ -53,7 +53,7 @@ class FactoryEntry(BaseModel):
             name: The factory's name, for the error's text.
             environment: Where variables are looked up.
         Raises:
-            JMSException: A variable is not set (``missing-variable``).
+            JMSException: A variable is not set (``missing-variable``), or a reference has no end (``bad-config``).
         """
         where = f"factory {name!r}"
         extra = _flat(cast("dict[str, object]", self.model_extra or {}))
@@ -66,8 +66,8 @@ class DestinationEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(min_length=1)
-    description: str = ""
+    name: str = Field(min_length=1, description="What the broker calls it")
+    description: str = Field(default="", description="For people; nothing reads it")
 
 
 class FileConfig(BaseModel):
@@ -94,7 +94,7 @@ def read(path: str | Path | None) -> FileConfig:
     file = Path(chosen if chosen is not None else DEFAULT_FILE)
     named_by = "" if path is not None or chosen is None else f" (named by {VARIABLE})"
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows begin a file with a mark
     except OSError as error:
         raise JMSException(f"the configuration {file}{named_by} cannot be read: {error.strerror}", "no-config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -168,6 +168,8 @@ def _expand(text: str, where: str, environment: Mapping[str, str], *, encode: bo
         if found[2]:
             return "$"
         name = found[1]
+        if name is None:
+            raise JMSException(f"{where}: a reference ${{NAME}} has no end; a dollar sign by itself is written $$", "bad-config")
         if name not in environment:
             raise JMSException(f"{where}: the environment variable {name!r} is not set", "missing-variable")
         return quote(environment[name], safe="") if encode else environment[name]

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Final, TypeVar, overload
 from jmsapi import config
 from jmsapi._core.destination import QueueImpl, TopicImpl
 from jmsapi._core.plugins import providers
-from jmsapi.api import Connection, ConnectionFactory, Destination, JMSContext
-from jmsapi.errors import JMSException
-from jmsapi.spi import Capabilities, ProviderEntry
+from jmsapi._validation import closest
+from jmsapi.api import Connection, ConnectionFactory, Destination, JMSContext, Message, MessageConsumer
+from jmsapi.errors import IllegalArgumentException, JMSException
+from jmsapi.spi import Capabilities, ProviderEntry, ReadsWire, WireForm, traits_of
 
 if TYPE_CHECKING:
-    from jmsapi._core.telling import ConnectionListener
+    from jmsapi._core.listener_notifier import ConnectionListener
+    from jmsapi._core.wire_reader import WireReader
+    from jmsapi._core.wire_receiver import WireReceiver
 
 __all__ = [
     "capabilities",
@@ -25,11 +28,18 @@ __all__ = [
     "register_object",
     "register_provider",
     "set_connection_listener",
+    "wire_bytes",
+    "wire_form",
+    "wire_reader",
+    "wire_receiver",
 ]
 
 T = TypeVar("T")
 _objects: Final[dict[str, object]] = {}
 _objects_lock: Final = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # Held by another thread during a fork, it would stay locked in the child for ever.
+    os.register_at_fork(before=_objects_lock.acquire, after_in_child=_objects_lock.release, after_in_parent=_objects_lock.release)
 
 
 def connection_factory(url: str, **options: object) -> ConnectionFactory:
@@ -54,7 +64,7 @@ def connection_factory(url: str, **options: object) -> ConnectionFactory:
     _must_be(url, str, "a URL", "bad-url")
     settings = config.parse_url(url, options, entries=providers)
     entry = providers[settings.scheme]
-    if getattr(entry, "xa", False) and settings.failover is None:
+    if traits_of(entry).xa and settings.failover is None:
         from jmsapi._core.xa_factory import XAConnectionFactoryImpl
 
         return XAConnectionFactoryImpl(entry, settings)
@@ -124,7 +134,7 @@ def _find(name: str) -> object:
     if name in file.topics:
         return TopicImpl(file.topics[name].name)
     where = file.source or "no jmsapi.toml was found: name one by JMSAPI_CONFIG, or call register_object"
-    near = config.closest(name, [*bound, *file.names()], "names")
+    near = closest(name, [*bound, *file.names()], "names")
     raise JMSException(f"nothing is registered under {name!r}{near} ({where})", "unknown-name")
 
 
@@ -165,7 +175,7 @@ def register_provider(entry: ProviderEntry) -> None:
     Args:
         entry: See ``jmsapi.spi.ProviderEntry``.
     Raises:
-        JMSException: It is no such entry (``provider-broken``), or of another major version of the seam (``provider-version``).
+        JMSException: It is no such entry (``provider-broken``), or of another major version of the SPI (``provider-version``).
     Threads: any.
     """
     providers.register(entry)
@@ -190,13 +200,98 @@ def capabilities(of: Connection | JMSContext) -> Capabilities:
     Returns:
         The same value that decides what is refused and what the conformance suite expects.
     Raises:
-        JMSException: The connection was made by another library (``unsupported``).
+        JMSException: It was made by another library, or is no connection and no context (``unsupported``).
     Threads: any.
     """
-    found = getattr(of.meta_data, "capabilities", None)
+    found = getattr(getattr(of, "meta_data", None), "capabilities", None)
     if not isinstance(found, Capabilities):
         raise JMSException(f"{of!r} does not tell its capabilities: it is no connection of jmsapi", "unsupported")
     return found
+
+
+def wire_bytes(message: Message) -> tuple[bytes, bytes] | None:
+    """Return a received message as the wire brought it, whatever of it can be decoded.
+
+    Args:
+        message: One that this library received.
+    Returns:
+        All of it, and its body: a STOMP frame and its body; an AMQP message, and the bytes of its data or, for other bodies,
+        their sections as AMQP encodes them. None for a message that came by no wire.
+    Threads: any.
+    """
+    delivery = getattr(message, "delivery", None)
+    wire = getattr(getattr(delivery, "envelope", None), "wire", None)
+    found: tuple[bytes, bytes] | None = None if wire is None else wire()
+    return found
+
+
+def wire_form(message: Message) -> WireForm | None:
+    """Return a received message in a form that another process reads by ``wire_reader``, now or later, without the broker.
+
+    Args:
+        message: One that this library received; nothing of it is decoded.
+    Returns:
+        ``how`` to read it, which is the same for the messages of a consumer and has no secret, and its ``data``. None for a
+        message that came by no wire.
+    Threads: any.
+    """
+    envelope = getattr(getattr(message, "delivery", None), "envelope", None)
+    form = getattr(envelope, "wire_form", None)
+    found: WireForm | None = None if form is None else form()
+    return found
+
+
+def wire_reader(how: str) -> WireReader:
+    """Return what reads messages that were kept by ``wire_form``.
+
+    Args:
+        how: Of the form.
+    Returns:
+        Takes the data, how often the message had been delivered (1: for the first time), and when it was received, in
+        milliseconds since 1970; gives a message with everything that can be read, which acknowledges nothing. What it raises is
+        a JMSException, when not even the kind of message can be decoded.
+    Raises:
+        JMSException: ``unknown-scheme``: the provider is not installed; ``missing-extra``: its wire library is not;
+            ``unsupported``: it reads no kept messages.
+    Threads: any. Messages are for one thread at a time.
+    """
+    from jmsapi._core.wire_reader import WireReader
+
+    provider = how.partition(":")[0]
+    entry = next((one for one in providers.entries() if one.name == provider), None)
+    if entry is None:
+        raise JMSException(
+            f"messages that came by the provider {provider!r} cannot be read: it is not installed", "unknown-scheme"
+        )
+    if not isinstance(entry, ReadsWire):
+        raise JMSException(f"the provider {provider!r} reads no messages that were kept", "unsupported")
+    try:
+        return WireReader(entry.wire_reader(how))
+    except ImportError as error:
+        raise JMSException(
+            f"reading messages of {provider!r} needs what pip install 'jmsapi[{entry.extra}]' installs: {error}", "missing-extra"
+        ) from error
+
+
+def wire_receiver(consumer: MessageConsumer) -> WireReceiver:
+    """Return what receives for a consumer many messages at a time, as their wire brought them.
+
+    It makes no message objects, so it costs less than ``receive``, and a message that nobody can read is received like any other.
+    Its ``receive`` gives each with what ``wire_form`` gives; ``acknowledge`` acknowledges them.
+
+    Args:
+        consumer: Of a session that is transacted or in CLIENT_ACKNOWLEDGE, with a prefetch.
+    Raises:
+        IllegalArgumentException: It is no consumer of this library.
+        IllegalStateException: Its session acknowledges by itself.
+    Threads: that of the consumer's session.
+    """
+    from jmsapi._core.consumer import ConsumerImpl
+    from jmsapi._core.wire_receiver import WireReceiver
+
+    if not isinstance(consumer, ConsumerImpl):
+        raise IllegalArgumentException(f"wire_receiver takes a consumer of a session, not {type(consumer).__name__}")
+    return WireReceiver(consumer)
 
 
 def set_connection_listener(of: Connection | JMSContext, listener: ConnectionListener | None) -> None:

@@ -1,4 +1,4 @@
-"""``failover:(url,url,...)?option=value&...``: a list of servers of one provider, and what holds for all of them.
+"""The options of ``failover:(url,url,...)?option=value&...``: a list of servers of one provider, and what holds for all.
 
 Behind the list stand the options of reconnecting, in Java's spelling with or without ``failover.`` or in ours, and any option
 of the provider: it goes to each server. What a server says itself is its own: where it is, and who asks. All else must be the
@@ -7,55 +7,24 @@ same for all, since a connection goes on at another server as it was.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from jmsapi._url import FailoverUrl, is_failover
+from jmsapi._validation import closest, validated
 from jmsapi.errors import JMSException
 
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["FailoverUrl", "is_failover", "parse_failover", "split_failover"]
+__all__ = ["parse_failover"]
 
-_LIST: Final = re.compile(r"failover:(?://)?\((.*)\)(?:\?(.*))?", re.DOTALL | re.IGNORECASE)
-_BETWEEN: Final = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)")
 _OF_A_SERVER: Final = frozenset(
     {"scheme", "host", "port", "path", "user", "password", "vhost", "failover"}
     | {"tls_ca", "tls_cert", "tls_key", "tls_key_password", "tls_verify", "tls_verify_host"}
 )
-"""What may differ from server to server."""
+"""Options that may differ from server to server."""
 _PREFIX: Final = "failover."
-
-
-class FailoverUrl:
-    """The parts of a failover URL: the servers' URLs, and the query behind the list."""
-
-    def __init__(self, servers: tuple[str, ...], query: str) -> None:
-        self.servers = servers
-        self.query = query
-
-    def __repr__(self) -> str:
-        return f"FailoverUrl({len(self.servers)} servers)"
-
-    def joined(self, change: Callable[[str], str]) -> str:
-        """Return the URL again with each server's URL changed."""
-        query = f"?{self.query}" if self.query else ""
-        return f"failover:({','.join(map(change, self.servers))}){query}"
-
-
-def is_failover(url: str) -> bool:
-    """Return whether a URL means to be a failover list."""
-    return url[:9].lower() == "failover:"
-
-
-def split_failover(url: str) -> FailoverUrl | None:
-    """Return the parts of a failover URL; None when it is not written as one."""
-    found = _LIST.fullmatch(url)
-    if found is None:
-        return None
-    servers = tuple(part.strip() for part in _BETWEEN.split(found[1]) if part.strip())
-    return FailoverUrl(servers, found[2] or "") if servers else None
 
 
 def parse_failover(
@@ -74,7 +43,6 @@ def parse_failover(
     Raises:
         JMSException: ``unknown-option``, ``bad-option`` or ``bad-url``.
     """
-    from jmsapi.config import closest, validated
     from jmsapi.spi.options import FailoverOptions
 
     names = _names()

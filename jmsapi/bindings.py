@@ -35,6 +35,9 @@ _SCOPE: Final = re.compile(r"java:[a-z]+/")
 _PACKAGES: Final = ("", "javax.jms", "jakarta.jms")
 _FACTORIES: Final = ("ConnectionFactory", "QueueConnectionFactory", "TopicConnectionFactory")
 _binding: Final = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # Held by another thread during a fork, it would stay locked in the child for ever.
+    os.register_at_fork(before=_binding.acquire, after_in_child=_binding.release, after_in_parent=_binding.release)
 
 
 class Bindings:

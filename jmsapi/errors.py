@@ -11,7 +11,7 @@ the classic API, ``JMSRuntimeException`` for the simplified one. Rules of this m
 - Every subclass has a word of its own as ``error_code`` unless the caller gives another; docs/errors.md explains each.
 - All can be pickled. Causes from elsewhere often cannot, so they travel as text (:class:`PickledCause`).
 
-Spec: 7.2-1 to 7.2-14, 7.3-31.
+Spec: 4.9-1, 7.2-1 to 7.2-14, 7.3-31.
 """
 
 from __future__ import annotations

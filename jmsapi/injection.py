@@ -19,8 +19,8 @@ import inspect
 import os
 import re
 import threading
-from collections.abc import Callable, Generator, Hashable
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import NoneType, UnionType
@@ -28,6 +28,7 @@ from typing import Annotated, Any, Final, NoReturn, ParamSpec, TypeVar, Union, c
 from weakref import WeakKeyDictionary
 
 import jmsapi
+from jmsapi._calls_in_threads import finish_in_thread
 from jmsapi._core.container import injecting, rules_here
 from jmsapi.api import ConnectionFactory, JMSConnectionFactory, JMSContext, JMSPasswordCredential, JMSSessionMode
 from jmsapi.api._annotation import annotations_of
@@ -43,8 +44,12 @@ _ALIAS: Final = re.compile(r"\$\{ALIAS=([^}]+)\}")
 _MARKS: Final = (JMSConnectionFactory, JMSSessionMode, JMSPasswordCredential)
 _CONTAINER_MODES: Final = (JMSContext.AUTO_ACKNOWLEDGE, JMSContext.DUPS_OK_ACKNOWLEDGE)
 _FORBIDDEN: Final = ("start", "stop", "close", "commit", "rollback", "recover", "acknowledge")
-_MOVES: Final = ("create_producer", *(f"create_{kind}consumer" for kind in ("", "durable_", "shared_", "shared_durable_")))
-"""What messages are sent and received by."""
+_MOVES: Final = (
+    "create_producer",
+    "request",
+    *(f"create_{kind}consumer" for kind in ("", "durable_", "shared_", "shared_durable_")),
+)
+"""Calls that send or receive messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,11 @@ class _Scope:
             if found is None:
                 found = self._contexts[wanted] = make()
             return found
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is a context to close."""
+        return bool(self._contexts)
 
     def end(self) -> None:
         """Close them all, the youngest first; what the first failure raises is raised when all are done."""
@@ -205,7 +215,9 @@ class Injector:
         """Supply the arguments that are annotated and not given; a call outside a request is a request of its own.
 
         Args:
-            function: Plain or ``async``. What decorates it counts for each of its contexts that says nothing itself.
+            function: Plain or ``async``. What decorates it counts for each of its contexts that says nothing itself. The
+                contexts of a coroutine are closed in a thread; a call of theirs that goes to the broker blocks as anywhere,
+                so it is left to ``asyncio.to_thread``.
         Raises:
             TypeError: It is a generator function, or something else than a context is marked.
         """
@@ -224,7 +236,7 @@ class Injector:
 
             @functools.wraps(function)
             async def later(*args: Any, **kwargs: Any) -> Any:
-                with self._request_if_none():
+                async with self._request_if_none_here():
                     return await cast("Any", function)(*args, **kwargs, **supplied(args, kwargs))
 
             return cast("Callable[..., R]", later)
@@ -267,6 +279,29 @@ class Injector:
             return
         with self.request():
             yield
+
+    @asynccontextmanager
+    async def _request_if_none_here(self) -> AsyncGenerator[None]:
+        """Have a request for a coroutine, whose event loop is not kept waiting while contexts are closed."""
+        if self._request.get() is not None:
+            yield
+            return
+        async with self.request_async():
+            yield
+
+    @asynccontextmanager
+    async def request_async(self) -> AsyncGenerator[None]:
+        """Have a request for an ``async with`` block, as ``request``; its contexts are closed in a thread."""
+        scope = _Scope()
+        token = self._request.set(scope)
+        try:
+            yield
+        finally:
+            self._request.reset(token)
+            if scope.is_used:
+                await finish_in_thread(scope.end)
+            else:
+                scope.end()
 
     # ---- behind an injected context -------------------------------------------------------------------------------
     def found(self, wanted: _Wanted, scope: _Scope | None, *, moves: bool = False) -> JMSContext:
@@ -356,7 +391,7 @@ def _read(name: str) -> Callable[[Any], object]:
 
 
 class _Stands:
-    """What an injected context has of its own."""
+    """The settings that each injected context keeps for itself."""
 
     def __init__(self, injector: Injector, wanted: _Wanted, scope: _Scope | None) -> None:
         self._injector = injector

@@ -19,12 +19,15 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Final, Self
 
 from jmsapi._core.container import outside_container
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import Connection, ConnectionFactory, Session
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
+from jmsapi.values import Timeout
 
 __all__ = ["SessionPool"]
 
@@ -46,7 +49,7 @@ class _Shared:
         self.broken = exception
 
 
-class SessionPool:
+class SessionPool(NotCopied):
     """Lends sessions of a few connections; a context manager, which closes it.
 
     A connection is made when it is first needed, and made anew when it has told of trouble or cannot make sessions any more;
@@ -56,7 +59,7 @@ class SessionPool:
         factory: Makes the connections. With a client id there can be one only.
         sessions: The most that are out at a time, at least 1.
         connections: How many connections they share, at least 1 and at most as many as sessions.
-        wait_ms: The longest wait for a session while all are out, in milliseconds; 0 for none.
+        wait_ms: The longest wait for a session while all are out, in milliseconds or as a timedelta; 0 for none.
         user_name: For the connections; None for the factory's.
         password: Goes with it.
     Raises:
@@ -71,7 +74,7 @@ class SessionPool:
         *,
         sessions: int = 8,
         connections: int = 1,
-        wait_ms: float = 30_000,
+        wait_ms: Timeout = 30_000,
         user_name: str | None = None,
         password: str | None = None,
     ) -> None:
@@ -79,12 +82,11 @@ class SessionPool:
         _check_count("connections", connections)
         if connections > sessions:
             raise IllegalArgumentException(f"{_FIRST} of {sessions} sessions has no use for {connections} connections")
-        _check_wait(wait_ms)
         self._factory = factory
         self._login = (user_name, password)
         self._most = sessions
         self._connections = connections
-        self._wait_s = wait_ms / 1000
+        self._wait_s = _seconds(wait_ms)
         self._changed = threading.Condition()
         self._out = 0
         self._shared: list[_Shared] = []
@@ -250,9 +252,13 @@ def _check_count(name: str, number: object) -> None:
         raise IllegalArgumentException(f"{_FIRST} has {name} of at least 1, not {number!r}")
 
 
-def _check_wait(wait_ms: object) -> None:
-    if isinstance(wait_ms, bool) or not isinstance(wait_ms, int | float) or not wait_ms >= 0:
-        raise IllegalArgumentException(f"{_FIRST} waits for 0 milliseconds or more, not {wait_ms!r}")
+def _seconds(wait_ms: object) -> float:
+    seconds = wait_ms.total_seconds() if isinstance(wait_ms, timedelta) else None
+    if isinstance(wait_ms, int | float) and not isinstance(wait_ms, bool):
+        seconds = wait_ms / 1000
+    if seconds is None or not seconds >= 0:
+        raise IllegalArgumentException(f"{_FIRST} waits for 0 milliseconds or more, or for a timedelta, not {wait_ms!r}")
+    return seconds
 
 
 def _is_over(connection: Connection) -> bool:

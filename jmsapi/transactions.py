@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from jmsapi._callbacks import check_methods
 from jmsapi.errors import IllegalStateRuntimeException
 
 __all__ = ["LocalTransactions", "Participant", "Participants", "Transaction", "Transactions"]
@@ -68,6 +69,7 @@ class Participants:
 
     def join(self, participant: Participant) -> None:
         """See Transaction."""
+        check_methods(participant, "commit", "rollback", "close", what="a participant of the transaction")
         self._joined.append(participant)
 
     def set_rollback_only(self) -> None:

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import ClassVar, Final, Literal, Self, SupportsFloat, SupportsIndex
+from datetime import timedelta
+from typing import ClassVar, Final, Literal, Self, SupportsFloat, SupportsIndex, TypeAlias
 
 from jmsapi.errors import IllegalArgumentException
 
-__all__ = ["INT_RANGE", "Byte", "Char", "Double", "Float", "Int", "JavaType", "Long", "PropertyType", "Short", "Value"]
+__all__ = ["INT_RANGE", "Byte", "Char", "Double", "Float", "Int", "JavaType", "Long", "PropertyType", "Short", "Timeout", "Value"]
 
 JavaType = Literal["boolean", "byte", "short", "char", "int", "long", "float", "double", "string", "bytes"]
 PropertyType = Literal["boolean", "byte", "short", "int", "long", "float", "double", "string"]
+Timeout: TypeAlias = float | timedelta
+"""How long to wait: a number of milliseconds, or a ``datetime.timedelta``."""
 
 INT_RANGE: Final[dict[str, tuple[int, int]]] = {
     "byte": (-(2**7), 2**7 - 1),

@@ -1,16 +1,18 @@
 """Brokers and backends for our own tests, a check that nothing leaks, and a summary that says what was covered.
 
 A test takes ``broker_url`` to run once on each backend, ``each_broker`` to run once with each broker, ``artemis``, ``classic``
-or ``rabbitmq`` to talk to that one, ``own_broker`` to start one that it may kill. Brokers start on first use, once a run, whether
-it has one worker or several. Where a broker cannot be had its tests are skipped and the summary says LEFT OUT; with
-``JMSAPI_REQUIRE_BROKERS=1`` they fail instead.
+or ``rabbitmq`` to talk to that one, ``restarted_broker`` for one that it may kill and starts again, ``own_broker`` to start one
+for itself alone. Brokers start on first use, once a run, whether it has one worker or several. Where a broker cannot be had its
+tests are skipped and the summary says LEFT OUT; with ``JMSAPI_REQUIRE_BROKERS=1`` they fail instead.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
+import sys
 import threading
 import time
 import uuid
@@ -34,6 +36,12 @@ LEFT_OUT = "LEFT OUT: "
 _LEAK_GRACE_S = 5.0
 _LOG_LINES = 60
 _BROKER_TEST_S = 400
+_BROKERS_ONLY = Path(__file__).with_name("conformance") / "test_brokers.py"
+"""Has no test that needs no broker."""
+_PROGRAM_FIXTURES = {"spark", "certificates"}
+"""Start other programs: Java, openssl."""
+_PROGRAM_STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"}
+"""What Python reports to its audit hooks when a program is started."""
 
 _SHARED: list[Broker] = []
 _OWN = pytest.StashKey[list[Broker]]()
@@ -46,18 +54,41 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[_FOLDER] = str(stack.enter_context(leased_folder()))
         stack.callback(os.environ.pop, _FOLDER)
         config.add_cleanup(stack.close)
+    # Brokers and Spark live for minutes here: what their code gains by being compiled a second time is less than that costs.
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     config.pluginmanager.register(Coverage())
+    if "not program" in str(config.getoption("markexpr")):
+        programs = Programs()
+        config.pluginmanager.register(programs)
+        sys.addaudithook(programs.audit)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("loadgroup", False):
         _name_groups(items)
     for item in items:
-        if isinstance(item, pytest.Function) and {*KINDS, "own_broker"} & set(item.fixturenames):
+        if item.path == _BROKERS_ONLY and not item.get_closest_marker("broker"):
+            raise pytest.UsageError(f"{item.nodeid} needs no broker, and would be left out of a run without brokers; move it")
+        if isinstance(item, pytest.Function) and {*KINDS, "own_broker", "restarted_broker"} & set(item.fixturenames):
             item.add_marker("broker")
+        if isinstance(item, pytest.Function) and _PROGRAM_FIXTURES & set(item.fixturenames):
+            item.add_marker("program")
         # The first test that needs a broker waits for its start.
         if item.get_closest_marker("broker") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_BROKER_TEST_S))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage away from the tests themselves: there are so many that each of its rounds took a second."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # Some five thousand tests, which every worker would collect only to leave them out.
+    if "not broker" in str(config.getoption("markexpr")) and collection_path == _BROKERS_ONLY:
+        return True
+    return None
 
 
 def _name_groups(items: list[pytest.Item]) -> None:
@@ -128,6 +159,27 @@ def restartable() -> Generator[Callable[[BrokerKind], Broker]]:
             return started[kind]
 
         yield start
+
+
+@pytest.fixture
+def restarted_broker(
+    request: pytest.FixtureRequest, restartable: Callable[[BrokerKind], Broker]
+) -> Callable[[BrokerKind], Broker]:
+    """Give a function that gives a running broker which this test may kill, and must start again: others have it in turn.
+
+    Such a test bears ``pytest.mark.xdist_group("restarts of <kind>")``, so that one worker has the broker for itself.
+    """
+
+    def start(kind: BrokerKind) -> Broker:
+        groups = [str(mark.args[0]) for mark in request.node.iter_markers("xdist_group")]
+        assert groups == [f"restarts of {kind}"], "a test that restarts a broker is in its group"
+        broker = restartable(kind)
+        if not broker.is_alive:  # the test before failed
+            broker.restart(ready_s=300)
+        _name_backend(request.node, _title(broker))
+        return broker
+
+    return start
 
 
 @pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.broker) for kind in KINDS])
@@ -209,11 +261,12 @@ def _threads() -> set[threading.Thread]:
 def _sockets() -> set[str]:
     """Name the open sockets of this process, where the system tells (Linux)."""
     found: set[str] = set()
-    folder = Path("/proc/self/fd")
-    for entry in folder.iterdir() if folder.is_dir() else ():
+    # Before and after each test, so by plain strings: paths took a fifth of what a short test takes.
+    folder = "/proc/self/fd"
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():  # noqa: PTH112, PTH208
         # The descriptor of the listing itself is closed by the time it is looked at.
         with contextlib.suppress(OSError):
-            target = str(entry.readlink())
+            target = os.readlink(f"{folder}/{name}")  # noqa: PTH115
             if target.startswith("socket:"):
                 found.add(target)
     return found
@@ -232,6 +285,33 @@ def _named(left: threading.Thread | str) -> str:
     ]
     threads = ", ".join(sorted(thread.name for thread in threading.enumerate()))
     return f"{left} ({'; '.join(rows) or 'in no table'}; threads: {threads})"
+
+
+# ---------------------------------------------------------------- other programs
+
+
+class Programs:
+    """Sees to it that a test which starts a program says so: one without the marks runs in this process alone.
+
+    Only in runs that leave such tests out: libraries may start one where nobody expects it, to ask for the processor's name, say.
+    """
+
+    def __init__(self) -> None:
+        self._forbidden_to: str | None = None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        may = item.get_closest_marker("program") or item.get_closest_marker("broker")
+        self._forbidden_to = None if may else item.nodeid
+        try:
+            return (yield)
+        finally:
+            self._forbidden_to = None
+
+    def audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Refuse to start a program for a test that may not."""
+        if self._forbidden_to is not None and event in _PROGRAM_STARTS:
+            raise RuntimeError(f"{self._forbidden_to} starts {arguments[:2]} ({event}): it needs the mark `program`")
 
 
 # ---------------------------------------------------------------- summary
@@ -260,6 +340,8 @@ class Coverage:
         self._left_out: Counter[str] = Counter()
         self._cells: dict[str, dict[str, dict[str, str]]] = {}
         """By title and route, what came of each aspect: tests say it in the property ``cells``."""
+        self._older: list[str] = []
+        """Certificates of older code, which a test lets pass for a while."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
@@ -283,6 +365,8 @@ class Coverage:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
             for name, value in report.user_properties:
+                if name == "older certificate":
+                    self._older.append(str(value))
                 if name == "cells" and isinstance(value, list | tuple):
                     title, route, cells = value
                     self._cells.setdefault(title, {}).setdefault(route, {}).update(cells)
@@ -303,6 +387,8 @@ class Coverage:
             terminalreporter.section("backends covered")
         for backend, counts in sorted(self._tests.items()):
             terminalreporter.line(f"{backend:<34} {', '.join(f'{count} {word}' for word, count in counts.items())}")
+        for said in self._older:
+            terminalreporter.line(f"older than the code: {said}", yellow=True)
         for why, count in self._left_out.items():
             terminalreporter.line(f"{LEFT_OUT}{count} tests. {why}", red=True, bold=True)
 

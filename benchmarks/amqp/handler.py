@@ -17,7 +17,7 @@ from proton.utils import BlockingConnection
 BODY = "x" * 1024
 
 
-class _Client(MessagingHandler):
+class _ConnectingHandler(MessagingHandler):
     """What both directions share: the connection."""
 
     def __init__(self, host: str, user: str, password: str, queue: str, messages: int, **options: Any) -> None:
@@ -44,7 +44,7 @@ class _Client(MessagingHandler):
         event.connection.close()
 
 
-class Sending(_Client):
+class SendingHandler(_ConnectingHandler):
     """Sends as credit allows and counts what was accepted."""
 
     def on_start(self, event: Any) -> None:
@@ -72,7 +72,7 @@ class Sending(_Client):
             self.end(event)
 
 
-class Receiving(_Client):
+class Receiving(_ConnectingHandler):
     """Receives, reads body and properties, and lets the handler accept."""
 
     def on_start(self, event: Any) -> None:
@@ -92,7 +92,7 @@ def main() -> None:
     """Run the rounds, then measure single sends with the blocking sender."""
     host, user, password, queue, messages, rounds, single = sys.argv[1:]
     for _ in range(int(rounds)):
-        sending = Sending(host, user, password, queue, int(messages))
+        sending = SendingHandler(host, user, password, queue, int(messages))
         Container(sending).run()
         receiving = Receiving(host, user, password, queue, int(messages), prefetch=1000)
         Container(receiving).run()

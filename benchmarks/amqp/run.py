@@ -12,7 +12,7 @@ has two more before, since it warms up slowly. It is left out, loudly, where the
 | listener, receive loop | a filled queue through a message listener, through ``receive``; AUTO: each ack is written first |
 | ... dups-ok | the same in DUPS_OK, whose acks go in batches, as the others' do: so this is held against them |
 | transacted | the same in transactions of 100 messages, against the untransacted rate of the same API |
-| seam | the provider without the core |
+| SPI | the provider without the core |
 | sync send | one send after the other, each confirmed, against proton's BlockingSender |
 | memory | growth of the process after the first tenth of the messages, all sent and received (``--memory``) |
 
@@ -111,19 +111,19 @@ def main() -> int:
     if url is None:
         parser.error("no broker: give an amqp URL, or set JMSAPI_ARTEMIS_URLS")
     queue = f"benchmark.{uuid.uuid4().hex}"
-    api, seam = Figures(), Figures()
+    api, spi = Figures(), Figures()
     factory = jmsapi.connection_factory(url)
     for _ in range(given.rounds):
         with factory.create_connection() as connection:
             connection.start()
             through_api(connection, queue, given.messages, api)
-        through_seam(url, queue, given.messages, seam)
+        through_spi(url, queue, given.messages, spi)
     with factory.create_connection() as connection:
         connection.start()
         latency = single_sends(connection, queue + ".single")
     handler, blocking = measured_handler(url, queue, given.messages, given.rounds)
     java = measured_java(url, queue, given.messages, given.rounds)
-    met = page(api, seam, handler, java)
+    met = page(api, spi, handler, java)
     ratio = latency / blocking
     print(
         f"\nsync send, median: jmsapi {latency:.0f} us, proton BlockingSender {blocking:.0f} us, ratio {ratio:.2f}"
@@ -143,7 +143,7 @@ def _missed(margin: float) -> str:
     return "" if margin >= 0 else "  MISSED"
 
 
-def page(api: Figures, seam: Figures, handler: Figures, java: Figures | None) -> bool:
+def page(api: Figures, spi: Figures, handler: Figures, java: Figures | None) -> bool:
     """Print the table: rates, processor time, ratios with their bounds; return whether all bounds are met."""
     print(f"{'':<22}{'rate/s':>10}{'us cpu':>9}{'of handler':>18}{'of its cpu':>12}{'of qpid-jms':>18}{'of plain':>18}")
     met = True
@@ -179,8 +179,8 @@ def page(api: Figures, seam: Figures, handler: Figures, java: Figures | None) ->
     line("receive loop, dups-ok", api, "lazy receive", "receive", Bounds(handler=1.5, java=0.6))
     line("transacted send", api, "tx send", None, Bounds(plain=0.5), "send")
     line("transacted receive", api, "tx receive", None, Bounds(plain=0.5), "receive")
-    line("seam send", seam, "send", "send")
-    line("seam receive", seam, "receive", "receive")
+    line("SPI send", spi, "send", "send")
+    line("SPI receive", spi, "receive", "receive")
     line("MessagingHandler send", handler, "send", "send")
     line("MessagingHandler recv", handler, "receive", "receive")
     if java is not None:
@@ -189,7 +189,7 @@ def page(api: Figures, seam: Figures, handler: Figures, java: Figures | None) ->
     return met
 
 
-class Watch:
+class RateWatch:
     """Measures from its making: rate by the clock, processor time of this process a message."""
 
     def __init__(self, messages: int) -> None:
@@ -258,7 +258,7 @@ def send_all(connection: Connection, queue: str, messages: int, batch: int = 0) 
         producer = session.create_producer(session.create_queue(queue))
         producer.delivery_mode = DeliveryMode.PERSISTENT
         counting = Counting(messages)
-        watch = Watch(messages)
+        watch = RateWatch(messages)
         for number in range(1, messages + 1):
             message = session.create_text_message(TEXT)
             message.set_int_property("a", 1)
@@ -282,7 +282,7 @@ def listen(connection: Connection, queue: str, messages: int, mode: int = Sessio
     with connection.create_session(mode) as session:
         counting = Counting(messages)
         consumer = session.create_consumer(session.create_queue(queue))
-        watch = Watch(messages)
+        watch = RateWatch(messages)
         consumer.message_listener = counting
         if not counting.done.wait(WAIT_S):
             raise TimeoutError("the messages did not come")
@@ -295,7 +295,7 @@ def receive_all(
     """Receive in a loop, in transactions of ``batch`` if it is not 0."""
     with connection.create_session(Session.SESSION_TRANSACTED if batch else mode) as session:
         consumer = session.create_consumer(session.create_queue(queue))
-        watch = Watch(messages)
+        watch = RateWatch(messages)
         for number in range(1, messages + 1):
             read(consumer.receive(30_000))
             if batch and number % batch == 0:
@@ -336,11 +336,11 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-# ---------------------------------------------------------------- the seam
+# ---------------------------------------------------------------- the SPI
 
 
-class Seam:
-    """Events of the seam, counted."""
+class ProviderEvents:
+    """Events of the SPI, counted."""
 
     def __init__(self, expected: int) -> None:
         self.provider: Provider | None = None
@@ -383,13 +383,13 @@ class Seam:
         """Hear of what cannot be: nothing reconnects here."""
 
 
-def through_seam(url: str, queue: str, messages: int, figures: Figures) -> None:
+def through_spi(url: str, queue: str, messages: int, figures: Figures) -> None:
     """Send and receive without the core."""
     parts = urlsplit(url)
     options = AmqpOptions.model_validate(
         {"scheme": parts.scheme, "host": parts.hostname, "port": parts.port, "user": parts.username, "password": parts.password}
     )
-    events = Seam(messages)
+    events = ProviderEvents(messages)
     provider = entry.create(options, SystemClock())
     events.provider = provider
     provider.open(events).result(WAIT_S)
@@ -397,7 +397,7 @@ def through_seam(url: str, queue: str, messages: int, figures: Figures) -> None:
         session = provider.open_session(transacted=False).result(WAIT_S)
         address = Address(DestinationKind.QUEUE, queue)
         producer = provider.open_producer(session, address).result(WAIT_S)
-        watch = Watch(messages)
+        watch = RateWatch(messages)
         for number in range(messages):
             envelope = PlainEnvelope(
                 MessageKind.TEXT, address, TEXT, {"a": 1, "b": "two", "c": 3.5}, f"ID:benchmark-{number}", 1_700_000_000_000
@@ -407,7 +407,7 @@ def through_seam(url: str, queue: str, messages: int, figures: Figures) -> None:
         events.sent.wait(WAIT_S)
         figures.add("send", *watch.read())
         consumer = provider.open_consumer(session, ConsumerSpec(address)).result(WAIT_S)
-        watch = Watch(messages)
+        watch = RateWatch(messages)
         provider.credit(consumer, WINDOW)
         events.received.wait(WAIT_S)
         figures.add("receive", *watch.read())

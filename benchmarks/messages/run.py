@@ -152,12 +152,12 @@ def stomp() -> Iterator[Row]:
 
 def stomp_codec() -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
     """Return the provider's two functions, for Artemis."""
-    from jmsapi_stomp.artemis import Artemis
+    from jmsapi_stomp.artemis import ArtemisStomp
     from jmsapi_stomp.codec import StompEnvelope, encode
     from jmsapi_stomp.frames import FrameCutter
     from jmsapi_stomp.options import StompOptions
 
-    dialect = Artemis(StompOptions(scheme="stomp", host="localhost"), "2")
+    dialect = ArtemisStomp(StompOptions(scheme="stomp", host="localhost"), "2")
 
     def decode(frame: bytes) -> Any:
         (cut,) = FrameCutter(1 << 24).feed(frame)

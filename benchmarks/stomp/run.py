@@ -67,7 +67,9 @@ def main() -> int:
     if only is None:
         with replaying_peer(options.messages) as url:
             rows = [
-                Row(name, *_pair(lambda: raw_receive(url, "q", options.messages), _jms(url, options.messages, mode)), bound=least)
+                StompRow(
+                    name, *_pair(lambda: raw_receive(url, "q", options.messages), _jms(url, options.messages, mode)), bound=least
+                )
                 for name, mode, least in (("receive", AUTO, 0.9), ("receive, dups-ok", DUPS_OK, 1.3))
             ]
             met = _print("replaying peer", rows)
@@ -77,7 +79,7 @@ def main() -> int:
 
 
 @dataclass(frozen=True)
-class Row:
+class StompRow:
     """One line of the table: two rates and the least ratio of them, or a figure with the most it may be."""
 
     name: str
@@ -111,7 +113,7 @@ def _broker(url: str) -> str:
         return f"{connection.meta_data.jms_provider_name} {connection.meta_data.provider_version}"
 
 
-def _measure(url: str, messages: int, memory: int, only: Collection[str] | None) -> Iterator[Row]:
+def _measure(url: str, messages: int, memory: int, only: Collection[str] | None) -> Iterator[StompRow]:
     def wanted(row: str) -> bool:
         return only is None or row in only
 
@@ -131,9 +133,9 @@ def _measure(url: str, messages: int, memory: int, only: Collection[str] | None)
         least = 1.3 if artemis else 0.9
         for row, receive in (("receive", jms_receive), ("listener", jms_listen)):
             if wanted(row):
-                yield Row(row, *_pair(raw, filled(partial(receive, connection, name, messages, AUTO))), bound=0.9)
+                yield StompRow(row, *_pair(raw, filled(partial(receive, connection, name, messages, AUTO))), bound=0.9)
                 figures = _pair(raw, filled(partial(receive, connection, name, messages, DUPS_OK)))
-                yield Row(f"{row}, dups-ok", *figures, bound=least)
+                yield StompRow(f"{row}, dups-ok", *figures, bound=least)
         sent = f"bench.{uuid.uuid4().hex}"
 
         def ours() -> float:
@@ -145,12 +147,12 @@ def _measure(url: str, messages: int, memory: int, only: Collection[str] | None)
             return rate
 
         if wanted("send"):
-            yield Row("send", *_pair(lambda: emptied(raw_send(url, sent, messages)), ours), bound=1.0)
+            yield StompRow("send", *_pair(lambda: emptied(raw_send(url, sent, messages)), ours), bound=1.0)
         if wanted("bare send"):
-            yield Row("bare send", *_pair(lambda: emptied(raw_send(url, sent, messages, bare=True)), ours))
+            yield StompRow("bare send", *_pair(lambda: emptied(raw_send(url, sent, messages, bare=True)), ours))
         few = max(messages // 20, 100)
         if wanted("async send"):
-            yield Row(
+            yield StompRow(
                 "async send",
                 *_pair(
                     lambda: emptied(jms_sync(connection, sent, few), few), lambda: emptied(jms_async(connection, sent, messages))
@@ -158,10 +160,10 @@ def _measure(url: str, messages: int, memory: int, only: Collection[str] | None)
                 bound=5.0 if artemis else None,
             )
         if memory:
-            yield Row("memory, MB", 0.0, growth(connection, sent, memory), bound=5.0)
+            yield StompRow("memory, MB", 0.0, growth(connection, sent, memory), bound=5.0)
 
 
-def _print(broker: str, rows: list[Row]) -> bool:
+def _print(broker: str, rows: list[StompRow]) -> bool:
     print(broker)
     for row in rows:
         print(row)
@@ -305,7 +307,7 @@ def _read(message: Message | None) -> str:
     return message.get_body(str)
 
 
-class _Listener(MessageListener):
+class _CountingListener(MessageListener):
     def __init__(self, limit: int) -> None:
         self._left = limit
         self.done = threading.Event()
@@ -319,7 +321,7 @@ class _Listener(MessageListener):
 def jms_listen(connection: Connection, name: str, messages: int, mode: int) -> float:
     """Count what a message listener is given."""
     with connection.create_session(mode) as session:
-        listener = _Listener(messages)
+        listener = _CountingListener(messages)
         consumer = session.create_consumer(session.create_queue(name))
         begin = time.perf_counter()
         consumer.message_listener = listener

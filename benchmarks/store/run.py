@@ -31,6 +31,8 @@ from pathlib import Path
 import jmsapi
 import jmsapi_inproc
 from jmsapi import JMSContext
+from jmsapi_inproc.store.rows import COLUMNS
+from jmsapi_inproc.store.schema import add_functions
 
 TEXT = "x" * 1024
 BATCH = 100
@@ -265,10 +267,12 @@ def opening(folder: Path, messages: int) -> tuple[float, float]:
     database = sqlite3.connect(file)
     columns = [row[1] for row in database.execute("PRAGMA table_info(message)")][1:]
     copied = ", ".join(columns)
+    add_functions(database)
     database.execute(
         f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {messages}) "
         f"INSERT INTO message (key, {copied}) SELECT (SELECT min(key) FROM message) + n.i, {copied} FROM message, n"
     )
+    database.execute(f"UPDATE message SET checksum = message_checksum({', '.join(COLUMNS)})")
     database.commit()
     database.close()
     done = subprocess.run([sys.executable, "-c", OPENING, f"inproc://{file}"], capture_output=True, text=True, check=True)

@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"give a URL, or --containers, or URLs in the environment variable {_URLS}")
     if unknown := set(options.containers or ()) - set(KINDS):
         parser.error(f"--containers: {', '.join(sorted(unknown))} is none of {', '.join(KINDS)}; URLs stand before it")
+    if options.with_options and options.containers is None:
+        parser.error("--with-options goes with --containers; in a URL of your own, write its options")
     if options.certificates is not None and options.keyword:
         parser.error("--certificates: a part of the suite, by -k, certifies nothing")
     return commands.certify(options, console)
@@ -92,7 +94,18 @@ def _parser() -> argparse.ArgumentParser:
         help=f"start brokers in containers, run on every wire, and restart them where a test asks: {', '.join(KINDS)}; "
         "without a name, all of them",
     )
+    parser.add_argument(
+        "--with-options",
+        action="store_true",
+        help="with --containers: once more on each wire whose URL has options by which a broker can do more, with all of them",
+    )
     parser.add_argument("-k", dest="keyword", metavar="EXPR", help="run only tests whose module or name fits, as pytest's -k")
+    parser.add_argument(
+        "--face",
+        choices=["aio"],
+        default="",
+        help="run through jmsapi.aio the chapters of the simplified API, transactions, browsers and subscriptions",
+    )
     says = "processes that run tests at once (3 for each processor, 4 to 8; with -k 1)"
     parser.add_argument("-n", "--workers", type=_positive, metavar="N", help=says)
     parser.add_argument(

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import jmsapi
 from jmsapi import ConnectionFactory
-from jmsapi.spi import Capabilities, ProviderEntry
+from jmsapi.spi import Capabilities, ProviderEntry, traits_of
 from jmsapi_conformance.brokers import Broker
 from jmsapi_conformance.native import WIRES
 
@@ -71,9 +71,9 @@ def installed(scheme: str) -> ProviderEntry:
 
 
 def _in_process(scheme: str) -> bool:
-    """Return whether a provider says that other processes cannot reach what it reaches: ``in_process`` of its entry point."""
+    """Return whether a provider says that its brokers live in this process, where other processes cannot reach them."""
     with contextlib.suppress(LookupError):
-        return bool(getattr(installed(scheme), "in_process", False))
+        return traits_of(installed(scheme)).in_process
     return False
 
 
@@ -119,7 +119,7 @@ class Backend:
         return self._title or f"{has.provider} on {has.broker} {has.version}".strip()
 
     def factory(self, **options: object) -> ConnectionFactory:
-        """Return a new factory; options are those of ``jmsapi.connection_factory``. The seam's contract is asserted."""
+        """Return a new factory; options are those of ``jmsapi.connection_factory``. The SPI's contract is asserted."""
         return jmsapi.connection_factory(self._url, **{"checked": True, **options})
 
     @cached_property

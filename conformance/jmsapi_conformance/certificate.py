@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import jmsapi
 from jmsapi.spi import Capabilities
-from jmsapi_conformance.document import SCHEMA, Claim, Column, Document, Outcome, Suite, plain, verdicts_over
+from jmsapi_conformance.document import SCHEMA, CapabilityClaim, Column, Document, JudgedTest, Suite, plain, verdicts_over
 from jmsapi_conformance.inventory import chapter_of, load
 from jmsapi_conformance.levels import LEVEL, counts_in
 from jmsapi_conformance.verdicts import Verdict
@@ -33,9 +33,9 @@ class TestResult:
     counts: bool = True
     """False for a test that is new in the level: it reports, and decides nothing."""
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> JudgedTest:
         """Return it as a document has it."""
-        return Outcome(
+        return JudgedTest(
             test=self.name,
             requirements=self.requirements,
             verdict=self.verdict,
@@ -60,6 +60,13 @@ class Certificate:
     """The ``-k`` expression; empty when everything ran."""
     level: str = LEVEL
     title: str = ""
+    options: str = ""
+    """Those of the URL, redacted."""
+    face: str = ""
+    """Through which API the tests went: empty for the blocking one."""
+    commit: str = ""
+    """What was certified, as it was when the run began."""
+    sources: dict[str, str] = field(default_factory=dict[str, str])
 
     def requirements(self) -> dict[str, Verdict]:
         """Return the verdict over each requirement that a test of this run named."""
@@ -74,8 +81,8 @@ class Certificate:
         return [test for test in self.tests if test.verdict is Verdict.FAIL and not test.counts]
 
     def chapters(self) -> dict[str, dict[Verdict | None, int]]:
-        """Return, by chapter in the order of the inventory, how many requirements have each verdict; None: not run."""
-        return chapters_of(self.requirements())
+        """Return what ``chapters_of`` does; of a run with ``-k``, or of another face, only what was run."""
+        return chapters_of(self.requirements(), only_run=bool(self.selection or self.face))
 
     def column(self) -> Column:
         """Return it as a document has it."""
@@ -89,16 +96,29 @@ class Certificate:
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             selection=self.selection,
-            capabilities={name: Claim(support.level.value, support.note, support.emulate) for name, support in claims},
+            capabilities={name: CapabilityClaim(support.level.value, support.note, support.emulate) for name, support in claims},
             requirements=self.requirements(),
             title=self.title,
+            level=self.level,
+            options=self.options,
+            face=self.face,
+            version=jmsapi.__version__,
+            commit=self.commit,
+            sources=dict(self.sources),
         )
 
 
-def chapters_of(verdicts: Mapping[str, Verdict]) -> dict[str, dict[Verdict | None, int]]:
-    """Return, by chapter in the order of the inventory, how many requirements have each verdict; None: not run."""
+def chapters_of(verdicts: Mapping[str, Verdict], *, only_run: bool = False) -> dict[str, dict[Verdict | None, int]]:
+    """Return, by chapter in the order of the inventory, how many requirements have each verdict; None: not run.
+
+    Args:
+        verdicts: By requirement id.
+        only_run: Leave out requirements without a verdict, and chapters that have no other.
+    """
     counts: dict[str, dict[Verdict | None, int]] = {}
     for one in load():
+        if only_run and one.id not in verdicts:
+            continue
         chapter = counts.setdefault(chapter_of(one.id), {})
         verdict = verdicts.get(one.id)
         chapter[verdict] = chapter.get(verdict, 0) + 1

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,9 +28,10 @@ from jmsapi_conformance.html import render
 from jmsapi_conformance.inventory import by_id, load, pick
 from jmsapi_conformance.report import print_certificate, print_matrix, print_requirement, print_without_test
 from jmsapi_conformance.runner import SuiteError, run, tested_ids
+from jmsapi_conformance.sources import changed_since, code_of
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["certify", "ids", "report", "schema"]
+__all__ = ["certify", "ids", "report", "schema", "tell_of_older_code"]
 
 # Most tests wait for a broker; with more, one broker and the deadlines of tests are what is too little.
 _WORKERS = min(8, max(4, 3 * (os.cpu_count() or 1)))
@@ -39,6 +40,14 @@ _TOLD_EVERY_S = 20.0
 _INTERRUPTED = 130
 """As a shell has it for a process that Ctrl-C ended."""
 _WIRES: tuple[Wire, ...] = ("amqp", "stomp")
+_OPTIONS: Mapping[tuple[BrokerKind, Wire], str] = {
+    ("artemis", "stomp"): "emulate=tx,shared-volatile",
+    ("classic", "amqp"): "classic.scheduler=true&classic.virtual_topics=true",
+    ("classic", "stomp"): "classic.scheduler=true&classic.virtual_topics=true&emulate=shared-volatile",
+    ("rabbitmq", "amqp"): "emulate=tx,queue-selector",
+    ("rabbitmq", "stomp"): "emulate=tx,queue-selector",
+}
+"""The options of a URL that make more possible on a broker, all at once; of the wires that have some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ def certify(options: argparse.Namespace, console: Console) -> int:
         with _interrupted_by_sigterm(), ExitStack() as stack:
             targets = [_Target(url) for url in options.urls]
             if options.containers is not None:
-                targets += stack.enter_context(_containers(options.containers or KINDS))
+                targets += stack.enter_context(_containers(options.containers or KINDS, options.with_options))
             for target in targets:
                 try:
                     certificates.append(_run_with_progress(target, options, console))
@@ -90,6 +99,7 @@ def certify(options: argparse.Namespace, console: Console) -> int:
         if options.certificates is not None:
             for name, column in _named(ours):
                 write(replace(ours, certificates=(column.without_tests(),)), options.certificates / name)
+            tell_of_older_code(ours.certificates, options.certificates)
         _write(document, options, console)
     except OSError as error:
         return _refused(error)
@@ -142,16 +152,33 @@ def _tell_if_gone(target: _Target, certificate: Certificate) -> None:
         _refused(f"{certificate.url} cannot be reached any more, so the failures may say only that: {error}")
 
 
+def tell_of_older_code(ours: Sequence[Column], folder: Path) -> None:
+    """Say which certificates, of this run and of earlier ones, are of other code than what is here now."""
+    for column in ours:
+        if column.commit.endswith("+"):
+            _refused(f"{column.heading}: certified with changes that no commit has")
+        if changed := changed_since(column):
+            _refused(f"{column.heading}: the code changed during the run: {', '.join(changed)}")
+    names = {column.file_name for column in ours}
+    for path in sorted(folder.glob("*.json")):
+        for column in read(path).certificates:
+            if column.file_name not in names and column.kind == "provider" and (changed := changed_since(column)):
+                _refused(f"{path.name} is older than the code: {', '.join(changed)} changed since {code_of(column)}")
+
+
 @contextmanager
-def _containers(kinds: Sequence[BrokerKind]) -> Generator[list[_Target]]:
-    """Give a target for each wire of each broker, in containers that end with the block."""
+def _containers(kinds: Sequence[BrokerKind], with_options: bool) -> Generator[list[_Target]]:
+    """Give a target for each wire of each broker, in containers that end with the block; with options a second one."""
     with leased_folder() as root, ExitStack() as stack:
         targets: list[_Target] = []
         for kind in dict.fromkeys(kinds):
             broker = launch(kind, "container", kept_in=root, own=True)
             stack.callback(broker.stop)
             print(f"{INFO[kind].title} {broker.version or ''} runs in a container of {INFO[kind].image}", flush=True)
-            targets += [_Target(broker.url(wire), root / kind) for wire in _WIRES]
+            urls = [broker.url(wire) for wire in _WIRES]
+            if with_options:
+                urls += [f"{broker.url(wire)}?{more}" for wire in _WIRES if (more := _OPTIONS.get((kind, wire)))]
+            targets += [_Target(url, root / kind) for url in urls]
         yield targets
 
 
@@ -182,6 +209,7 @@ def _run_with_progress(target: _Target, options: argparse.Namespace, console: Co
             level=options.level,
             deadline_s=options.deadline,
             broker=target.broker,
+            face=options.face,
             on_result=show,
         )
 

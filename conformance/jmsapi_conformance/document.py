@@ -20,7 +20,19 @@ from jmsapi_conformance.inventory import load
 from jmsapi_conformance.levels import LEVEL
 from jmsapi_conformance.verdicts import Verdict, combine
 
-__all__ = ["SCHEMA", "Claim", "Column", "Document", "DocumentError", "Outcome", "Suite", "json_schema", "merge", "read", "write"]
+__all__ = [
+    "SCHEMA",
+    "CapabilityClaim",
+    "Column",
+    "Document",
+    "DocumentError",
+    "JudgedTest",
+    "Suite",
+    "json_schema",
+    "merge",
+    "read",
+    "write",
+]
 
 SCHEMA: Final = 1
 """Version of the form; a change that breaks a reader raises it."""
@@ -31,7 +43,7 @@ class DocumentError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CapabilityClaim:
     """What a provider says of one capability: native, emulated or none."""
 
     level: str
@@ -40,7 +52,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JudgedTest:
     """One test."""
 
     test: str
@@ -73,23 +85,39 @@ class Column:
     provider: str
     broker: str
     broker_version: str
-    tests: tuple[Outcome, ...]
+    tests: tuple[JudgedTest, ...]
     started: str = ""
     seconds: float = 0.0
     selection: str = ""
     """The ``-k`` expression; empty when everything ran."""
-    capabilities: dict[str, Claim] = field(default_factory=dict[str, Claim])
+    capabilities: dict[str, CapabilityClaim] = field(default_factory=dict[str, CapabilityClaim])
     requirements: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     kind: Literal["provider", "foreign"] = "provider"
     title: str = ""
     """What it is called in a report; made of provider and broker when empty."""
     level: str = ""
-    """What was certified, where that is not the document's level."""
+    """What was certified; empty in older files, which say it once, for the whole document."""
+    options: str = ""
+    """The options of the URL, as they stand in one: ``emulate=tx&connect_timeout_ms=5000``; empty for a plain one."""
+    face: str = ""
+    """Through which API the tests went: empty for the blocking one."""
+    version: str = ""
+    """Of the library."""
+    commit: str = ""
+    """Of the library's repository, with a plus sign for changes that no commit has; empty where that was not known."""
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    """Digests of the code that was certified, by part: see ``sources.digests``."""
 
     @property
     def heading(self) -> str:
         """What it is called in a report."""
-        return self.title or f"{self.provider} on {self.broker} {self.broker_version}".strip()
+        made = " ".join(filter(None, [self.provider, "on", self.broker, self.broker_version, self.variant]))
+        return self.title or made
+
+    @property
+    def variant(self) -> str:
+        """What sets it apart from the plain column of its backend: the URL's options, and another API."""
+        return " ".join(filter(None, [f"?{self.options}" if self.options else "", self.face]))
 
     def verdicts(self) -> dict[str, Verdict]:
         """Return the verdict over each requirement that a test of this run named, in the order of the inventory."""
@@ -102,9 +130,10 @@ class Column:
     @property
     def file_name(self) -> str:
         """What a file of this certificate alone is called."""
-        return re.sub(r"[^a-z0-9]+", "-", f"{self.provider} {self.broker}".lower()) + ".json"
+        words = f"{self.provider} {self.broker} {self.variant}".lower()
+        return re.sub(r"[^a-z0-9]+", "-", words).strip("-") + ".json"
 
-    def failures(self) -> list[Outcome]:
+    def failures(self) -> list[JudgedTest]:
         """Return the tests that failed, and count."""
         return [test for test in self.tests if test.verdict is Verdict.FAIL and test.counts]
 
@@ -118,7 +147,7 @@ class Document:
     certificates: tuple[Column, ...]
 
 
-def verdicts_over(tests: Iterable[Outcome]) -> dict[str, Verdict]:
+def verdicts_over(tests: Iterable[JudgedTest]) -> dict[str, Verdict]:
     """Return the verdict over each requirement that a test named, in the order of the inventory.
 
     A test that only reports decides nothing; a requirement that has no other is not applicable in this level.
@@ -191,13 +220,8 @@ def _value(value: Any) -> Any:
 
 
 def merge(document: Document, others: Iterable[Document]) -> Document:
-    """Return one document with the columns of all, in their order; a column of another level than the first's says so."""
-    level = document.suite.level
-    columns = list(document.certificates)
-    for other in others:
-        for one in other.certificates:
-            own = one.level or other.suite.level
-            columns.append(replace(one, level="" if own == level else own))
+    """Return one document with the columns of all, in their order; each says its level."""
+    columns = [replace(one, level=one.level or each.suite.level) for each in (document, *others) for one in each.certificates]
     return Document(document.schema, document.suite, tuple(columns))
 
 

@@ -25,7 +25,7 @@ from jmsapi import (
     TopicConnectionFactory,
 )
 from jmsapi_conformance.backend import Backend, Restart
-from jmsapi_conformance.seam import Seam
+from jmsapi_conformance.interceptor import Interceptor
 
 __all__ = [
     "Connect",
@@ -35,11 +35,11 @@ __all__ = [
     "context",
     "contract",
     "factory",
+    "interceptor",
     "names",
     "other_session",
     "queue",
     "restart",
-    "seam",
     "session",
     "topic",
 ]
@@ -231,9 +231,9 @@ def context(factory: ConnectionFactory, names: Names) -> Iterator[JMSContext]:
 
 
 @pytest.fixture
-def seam(backend: Backend, names: Names) -> Iterator[Seam]:
+def interceptor(backend: Backend, names: Names) -> Iterator[Interceptor]:
     """Give a hand on the provider of further connections: to hold back answers, refuse sends, break the link, count calls."""
-    made = Seam(backend)
+    made = Interceptor(backend)
     yield made
     made.close()
 

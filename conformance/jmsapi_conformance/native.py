@@ -78,7 +78,7 @@ def _expect(line: bytes, word: bytes) -> None:
 
 # ---- AMQP 1.0
 
-_AMQP_QUEUES: Final = {"artemis": "{}", "classic": "queue://{}", "rabbitmq": "/queues/{}"}
+_AMQP_QUEUES: Final = {"artemis": "{}", "classic": "queue://{}", "rabbitmq": "/queues/{}", "broker-j": "{}"}
 _NULL: Final = b"\x40"
 _OPEN, _BEGIN, _ATTACH, _FLOW, _TRANSFER, _DISPOSITION, _CLOSE = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x18
 _ENDS: Final = (0x16, 0x17, _CLOSE)

@@ -1,4 +1,7 @@
-"""What a run found, for people: a table by chapter, and the failures."""
+"""What a run found, for people: a table by chapter, and the failures.
+
+Nothing that a broker or a test says can steer the terminal.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jmsapi._showing import escaped
 from jmsapi_conformance.certificate import Certificate, chapters_of
 from jmsapi_conformance.document import Document
 from jmsapi_conformance.html import title_of
-from jmsapi_conformance.inventory import Requirement, chapter_title
+from jmsapi_conformance.inventory import Requirement, chapter_of, chapter_title, load
 from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["print_certificate", "print_matrix", "print_requirement", "print_without_test"]
@@ -27,29 +31,34 @@ _COLUMNS = {
 }
 
 
+def _safe(text: str) -> str:
+    """Return text of somebody else's as rich may print it: neither markup nor control characters, but for line ends."""
+    return escape(escaped(text, keep="\n\t"))
+
+
 def print_certificate(certificate: Certificate, console: Console, *, verbose: bool = False) -> None:
     """Print failures, then the table, then one line that sums up."""
     for test in certificate.failures():
-        console.print(f"[bold red]FAIL[/] {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
-        console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
+        console.print(f"[bold red]FAIL[/] {_safe(test.name)}  [dim]{', '.join(test.requirements)}[/]")
+        console.print(f"  {_safe(test.detail if verbose else test.reason)}", highlight=False)
     for test in certificate.reports():
-        console.print(f"[yellow]NEW[/], only reports: {escape(test.name)}  [dim]{', '.join(test.requirements)}[/]")
-        console.print(f"  {escape(test.detail if verbose else test.reason)}", highlight=False)
+        console.print(f"[yellow]NEW[/], only reports: {_safe(test.name)}  [dim]{', '.join(test.requirements)}[/]")
+        console.print(f"  {_safe(test.detail if verbose else test.reason)}", highlight=False)
     broker = f"{certificate.capabilities.broker} {certificate.capabilities.version}".strip()
     table = Table(
-        title=f"{escape(certificate.capabilities.provider)} on {escape(broker)}, level {certificate.level}", title_justify="left"
+        title=_safe(f"{certificate.capabilities.provider} on {broker}, level {certificate.level}"), title_justify="left"
     )
     table.add_column("chapter")
-    for word, style in _COLUMNS.values():
+    # Of a run with -k only what was run is counted, and nothing else is worth a column.
+    columns = {key: shown for key, shown in _COLUMNS.items() if key is not None or not certificate.selection}
+    for word, style in columns.values():
         table.add_column(word, justify="right", style=style)
     totals: Counter[Verdict | None] = Counter()
     for chapter, counts in certificate.chapters().items():
         totals.update(counts)
-        if certificate.selection and set(counts) == {None}:
-            continue
-        table.add_row(chapter_title(chapter), *(_number(counts.get(key, 0)) for key in _COLUMNS))
+        table.add_row(chapter_title(chapter), *(_number(counts.get(key, 0)) for key in columns))
     table.add_section()
-    table.add_row("requirements", *(_number(totals[key]) for key in _COLUMNS), style="bold")
+    table.add_row("requirements", *(_number(totals[key]) for key in columns), style="bold")
     console.print(table)
     tests = Counter(test.verdict for test in certificate.tests)
     said = ", ".join(f"{tests[key]} {word}" for key, (word, _) in _COLUMNS.items() if key is not None and tests[key])
@@ -63,13 +72,12 @@ def _number(count: int) -> str:
 def print_matrix(document: Document, console: Console) -> None:
     """Print a table of chapters and columns: how many requirements hold, and how many fail."""
     table = Table("holds, of", title="All backends", title_justify="left")
-    counted = [chapters_of(column.verdicts()) for column in document.certificates]
+    counted = [chapters_of(column.verdicts(), only_run=bool(column.selection)) for column in document.certificates]
     for column in document.certificates:
-        table.add_column(escape(title_of(column)), justify="right", overflow="fold")
-    for chapter in counted[0] if counted else ():
-        if all(set(found[chapter]) == {None} for found in counted):
-            continue
-        table.add_row(chapter_title(chapter), *(_share(found[chapter]) for found in counted))
+        table.add_column(_safe(title_of(column)), justify="right", overflow="fold")
+    for chapter in dict.fromkeys(chapter_of(one.id) for one in load()):
+        if any(found.get(chapter, {}).keys() - {None} for found in counted):
+            table.add_row(chapter_title(chapter), *(_share(found.get(chapter, {})) for found in counted))
     table.add_section()
     totals = [sum((Counter(chapter) for chapter in found.values()), Counter[Verdict | None]()) for found in counted]
     table.add_row("requirements", *map(_share, totals), style="bold")
@@ -77,6 +85,8 @@ def print_matrix(document: Document, console: Console) -> None:
 
 
 def _share(counts: Mapping[Verdict | None, int]) -> str:
+    if not counts:
+        return "not run"
     held = counts.get(Verdict.PASS, 0) + counts.get(Verdict.EMULATED, 0)
     failed = counts.get(Verdict.FAIL, 0)
     return (f"[bold red]{failed} FAIL[/] " if failed else "") + f"{held} of {sum(counts.values())}"
@@ -90,9 +100,9 @@ def print_without_test(missing: Iterable[Requirement], chosen: Iterable[Requirem
         if one.group != group:
             group = one.group
             console.print(f"[bold]{group}[/]")
-        console.print(f"  {one.id:<12}{one.level:<9}{one.scope:<9}{escape(one.text)}", highlight=False, soft_wrap=True)
+        console.print(f"  {one.id:<12}{one.level:<9}{one.scope:<9}{_safe(one.text)}", highlight=False, soft_wrap=True)
         if one.elsewhere:
-            console.print(f"  {'':<12}needs: {escape(one.elsewhere)}", highlight=False, soft_wrap=True)
+            console.print(f"  {'':<12}needs: {_safe(one.elsewhere)}", highlight=False, soft_wrap=True)
     scopes = ("api", "provider", "broker")
     table = Table("level", *scopes, "all", title=f"{len(found)} of {len(among)} requirements", title_justify="left")
     for level in ("must", "should", "may", "optional", "superseded"):
@@ -118,6 +128,6 @@ def print_requirement(one: Requirement, tests: Iterable[str], console: Console) 
         ("needs", one.elsewhere),
     ):
         if text:
-            console.print(f"  {word}: {escape(text)}", highlight=False, soft_wrap=True)
+            console.print(f"  {word}: {_safe(text)}", highlight=False, soft_wrap=True)
     for name in tests:
-        console.print(f"  tested by {escape(name)}", highlight=False, soft_wrap=True)
+        console.print(f"  tested by {_safe(name)}", highlight=False, soft_wrap=True)

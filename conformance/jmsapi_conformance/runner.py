@@ -10,20 +10,37 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
 
 import jmsapi
+from jmsapi.spi import Capabilities
 from jmsapi_conformance.backend import Backend, stored_file
 from jmsapi_conformance.certificate import LEVEL, Certificate, TestResult, result_from
 from jmsapi_conformance.plugin import SUITE, Certify
+from jmsapi_conformance.sources import commit, digests
 from jmsapi_conformance.verdicts import Verdict
 
-__all__ = ["SuiteError", "run", "tested_ids"]
+__all__ = ["FACES", "SuiteError", "run", "tested_ids"]
 
 _INI: Final = Path(__file__).parent / "data" / "suite.ini"
+FACES: Final = {"aio": "jmsapi_conformance.aio_plugin"}
+"""Other APIs than the blocking one, with the pytest plug-in of each."""
+_OF_BOTH_APIS: Final = (
+    "ch04_4_7_*",
+    "ch05_9_*",
+    "ch06_3_*",
+    "ch06_11_*",
+    "ch11_1_*",
+    "ch11_2_*",
+    "ch11_4_*",
+    "ch12_*",
+    "shs_*",
+)
+"""What the simplified API has, also where the classic one has it, too: transactions, browsers, subscriptions."""
 OnResult = Callable[[TestResult | None, int], None]
 """Told each result, and how many tests there are in all; first with None, when they are counted."""
 
@@ -148,6 +165,19 @@ def _named_by(keyword: str) -> list[Path]:
     return sorted(path for path in SUITE.glob("[a-z]*.py") if any(word in path.stem for word in words))
 
 
+def _begun(url: str, capabilities: Capabilities, face: str) -> Certificate:
+    """Return a certificate without results, of the code as it is now."""
+    shown = jmsapi.redact_url(url)
+    return Certificate(
+        shown,
+        capabilities,
+        options=shown.partition("?")[2],
+        face=face,
+        commit=commit(),
+        sources=digests(capabilities.provider, face),
+    )
+
+
 def run(
     url: str,
     *,
@@ -160,6 +190,7 @@ def run(
     title: str = "",
     backend: Backend | None = None,
     plugins: Iterable[str] = (),
+    face: str = "",
     on_result: OnResult = lambda _result, _count: None,
 ) -> Certificate:
     """Run the suite, or a part of it, against a URL.
@@ -175,6 +206,7 @@ def run(
         title: What the column is called in a report; made of provider and broker when empty.
         backend: What stands behind the URL, where that is no provider; tests get it from a fixture of one of the plug-ins.
         plugins: Modules of pytest plug-ins that come behind the suite's own, and win over its fixtures.
+        face: One of ``FACES``: through which API the tests go; empty for the blocking one, which has all of them.
         on_result: Told of each result.
     Returns:
         What was found.
@@ -183,11 +215,16 @@ def run(
         SuiteError: The suite could not be run, or a test was left without a result.
     """
     capabilities = (backend or Backend(url)).capabilities
-    certificate = Certificate(jmsapi.redact_url(url), capabilities, selection=keyword or "", level=level, title=title)
+    certificate = replace(_begun(url, capabilities, face), selection=keyword or "", level=level, title=title)
+    if face:
+        plugins, only = (*plugins, FACES[face]), tuple(only) or _OF_BOTH_APIS
     alone = workers == 1 or stored_file(url) is not None  # a store belongs to one process
     spread = [] if alone else ["-p", "xdist", f"--numprocesses={workers}", "--dist=load", "--maxschedchunk=4"]
     phases: list[tuple[str, list[str]]] = [("with", spread)] if broker is None else [("without", spread), ("only", [])]
-    modules = Certify(url, only=patterns).modules() if (patterns := tuple(only)) else _named_by(keyword or "")
+    modules = _named_by(keyword or "")
+    if patterns := tuple(only):
+        among = Certify(url, only=patterns).modules()
+        modules = [one for one in among if one in modules] or among
     begun = time.monotonic()
     for restarts, how in phases:
         listener = _Listener(on_result, level, before=len(certificate.tests))

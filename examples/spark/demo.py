@@ -89,6 +89,7 @@ def draw(minutes: list[Any], file: Path) -> None:
         axes.bar(places, heights, width=timedelta(seconds=48), bottom=below, label=region)
         below = [low + height for low, height in zip(below, heights, strict=True)]
     axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
+    axes.set_xlabel("minute of JMSTimestamp, UTC")
     axes.set_ylabel("messages per minute")
     axes.set_title(f"{sum(below):,} orders")
     axes.legend()

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -55,12 +56,12 @@ listeners = deploy(on_order, factory=factory, start=False)
 @asynccontextmanager
 async def life(_: FastAPI) -> AsyncGenerator[None]:
     """Run the listener while the application runs."""
-    listeners.start()
     try:
-        yield
+        async with listeners:
+            yield
     finally:
-        listeners.stop()
-        pool.close()
+        # It waits for the broker, which the event loop must not.
+        await asyncio.to_thread(pool.close)
 
 
 app = FastAPI(lifespan=life)

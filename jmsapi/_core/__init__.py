@@ -1,1 +1,1 @@
-"""The JMS objects over the seam: every acknowledgement and transaction rule lives here, once."""
+"""The JMS objects over the SPI: every acknowledgement and transaction rule lives here, once."""

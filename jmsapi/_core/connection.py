@@ -1,4 +1,4 @@
-"""A connection: its link, its sessions, its client id, start, stop, close, and the exception listener.
+"""A connection: its provider connection, its sessions, its client id, start, stop, close, and the exception listener.
 
 Spec: 4.3.
 """
@@ -12,18 +12,25 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from jmsapi._callbacks import check_callback
 from jmsapi._core import options_check as valid
-from jmsapi._core.closing import quiesce, shut
+from jmsapi._core.acknowledgement.ledger import AUTO, CLIENT
+from jmsapi._core.connection_consumer import ConnectionConsumerImpl, check_terms
+from jmsapi._core.consumer import ConsumerImpl
 from jmsapi._core.errors_map import jms_error
-from jmsapi._core.facilities import ConnectionConsumerImpl
 from jmsapi._core.forked import free
-from jmsapi._core.ledger import AUTO
-from jmsapi._core.link import Link
+from jmsapi._core.interrupted_close import close_when_possible
+from jmsapi._core.listener_notifier import ConnectionListener, ListenerNotifier
 from jmsapi._core.metadata import MetaDataImpl
 from jmsapi._core.object_codec import ObjectCodec
+from jmsapi._core.options_check import check_connection_listener
+from jmsapi._core.provider_connection import ProviderConnection
 from jmsapi._core.session import SessionImpl
-from jmsapi._core.telling import ConnectionListener, Telling
-from jmsapi._core.waiting import Deadline
+from jmsapi._core.session_parts import SessionParts, open_session_steps
+from jmsapi._core.session_rules import SessionRules
+from jmsapi._core.telemetry import ConnectionLoad
+from jmsapi._core.waiting import ConditionWait, Deadline, StateCondition, Steps, run
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import Connection, ExceptionListener
 from jmsapi.errors import (
     IllegalArgumentException,
@@ -49,12 +56,11 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionImpl"]
 
 S = TypeVar("S", bound=SessionImpl)
-NewSession = Callable[["ConnectionImpl", int, int], S]
 _log = logging.getLogger("jmsapi")
 
 
-class ConnectionImpl(Connection):
-    """A connection to one broker, open when made.
+class ConnectionImpl(NotCopied, Connection):
+    """A connection to one broker, to be opened with ``open_steps``.
 
     Args:
         entry: Where its provider comes from.
@@ -72,14 +78,25 @@ class ConnectionImpl(Connection):
         self.temporaries: set[Address] = set()
         self.deleted: set[Address] = set()
         """Temporary destinations of this connection: those that live, and those that were deleted."""
-        self._sessions: dict[SessionImpl, None] = {}
+        self._sessions: dict[SessionParts, SessionImpl] = {}
         self._numbers = itertools.count(1)
         self._started = False
         self._touched = False
         self._closing = False
-        self._closed = threading.Event()
-        self._telling = Telling()
-        self.link = Link(entry, options, clock, self)
+        self._closed = False
+        self._end = StateCondition(threading.Lock())
+        """Tells those who wait until it is closed."""
+        self._notifier = ListenerNotifier()
+        self.link = ProviderConnection(entry, options, clock, self)
+
+    def open_steps(self) -> Steps[None]:
+        """Connect to the broker. Called once, before anything else.
+
+        Raises:
+            JMSException: It is not reached, or refuses. Nothing is left open.
+        """
+        yield from self.link.open_steps()
+        self.link.begin()
 
     # ---- client id ------------------------------------------------------------------------------------------------
     @property
@@ -90,6 +107,10 @@ class ConnectionImpl(Connection):
 
     @client_id.setter
     def client_id(self, client_id: str | None) -> None:
+        run(self.client_id_steps(client_id))
+
+    def client_id_steps(self, client_id: str | None) -> Steps[None]:
+        """Set the client id; see Connection."""
         self.check_open()
         if self.link.options.client_id is not None:
             raise IllegalStateException("the connection has a client id already; it is set once, or by the factory")
@@ -98,11 +119,17 @@ class ConnectionImpl(Connection):
         if not isinstance(client_id, str) or not client_id or not valid.encodable(client_id):
             raise InvalidClientIDException(f"a client id is text that can be written, and not empty; not {client_id!r}")
         options = self.link.options.having(client_id=client_id)
-        # Both wires name the client when they open, so the unused link is opened again. The old one goes last:
-        # if the id is refused the connection stays as it was.
-        old, self.link = self.link, Link(self._entry, options, self._clock, self)
-        old.close(options.close_timeout_ms / 1000)
-        self.touch()
+        # Both wires name the client when they open, so the unused provider connection is opened again. The old one is closed
+        # last: if the id is refused the connection stays as it was.
+        link = ProviderConnection(self._entry, options, self._clock, self)
+        yield from link.open_steps()
+        old, self.link = self.link, link
+        try:
+            yield from old.close_steps(options.close_timeout_ms / 1000)
+        finally:
+            # Also when the wait is given up: it is the new one that the connection has to hear of from now on.
+            self.link.begin()
+            self.touch()
 
     def touch(self) -> None:
         """Take note that the connection is in use, so that its client id is settled (4.3.2-4)."""
@@ -116,27 +143,52 @@ class ConnectionImpl(Connection):
         return self.add_session(SessionImpl, session_mode, acknowledge_mode, transacted)
 
     def add_session(
-        self, kind: NewSession[S], mode: int | bool | None, acknowledge_mode: int | None, transacted: bool | None
+        self,
+        kind: Callable[[SessionParts], S],
+        mode: int | bool | None,
+        acknowledge_mode: int | None,
+        transacted: bool | None,
+        *,
+        rules: SessionRules | None = None,
+        lock: threading.Lock | None = None,
     ) -> S:
-        """Create a session of one class and remember it."""
+        """Create a session of one class and record it; see ``open_session_steps``."""
+        asked = valid.asked_mode(mode, acknowledge_mode, transacted)
+        return run(self.add_session_steps(kind, asked, rules=rules, lock=lock))
+
+    def add_session_steps(
+        self,
+        kind: Callable[[SessionParts], S],
+        mode: int,
+        *,
+        rules: SessionRules | None = None,
+        lock: threading.Lock | None = None,
+    ) -> Steps[S]:
+        """See ``add_session``."""
         self.check_open()
         self.touch()
-        session = kind(self, valid.asked_mode(mode, acknowledge_mode, transacted), next(self._numbers))
+        parts = yield from open_session_steps(self, mode, next(self._numbers), rules=rules, lock=lock)
+        session = kind(parts)
         with self._guard:
-            self._sessions[session] = None
-            session.set_flowing(self._started)
+            self._sessions[parts] = session
+            parts.set_flowing(self._started)
         if self._closing and not self.in_listener:
-            session.close()
+            yield from session.close_steps()
             self.check_open()
         return session
 
-    def forget(self, session: SessionImpl) -> None:
+    def forget(self, parts: SessionParts) -> None:
         """Drop a closed session."""
         with self._guard:
-            self._sessions.pop(session, None)
+            self._sessions.pop(parts, None)
 
     def sessions(self) -> list[SessionImpl]:
         """Return the open sessions."""
+        with self._guard:
+            return list(self._sessions.values())
+
+    def session_parts(self) -> list[SessionParts]:
+        """Return the parts of the open sessions."""
         with self._guard:
             return list(self._sessions)
 
@@ -144,12 +196,28 @@ class ConnectionImpl(Connection):
         """Return whether a consumer of this connection uses a durable subscription, or has something unsettled from it."""
         return any(
             consumer.spec.durable and consumer.spec.subscription == name
-            for session in self.sessions()
-            for consumer in list(session.consumers.values())
+            for session in self.session_parts()
+            for consumer in list(session.state.consumers.values())
         )
+
+    def load(self) -> ConnectionLoad:
+        """Return what the connection holds at the moment, without a lock: what changes meanwhile may be counted or not."""
+        in_flight = credit = awaiting_redelivery = 0
+        for parts in self.session_parts():
+            for inbox, consumer in list(parts.state.consumers.items()):
+                # What is loaded into a server session is counted where it was received.
+                if isinstance(consumer, ConsumerImpl):
+                    in_flight += len(inbox.buffer) + inbox.unsettled
+                    credit += consumer.credit.granted
+            awaiting_redelivery += 0 if parts.lender is None else parts.lender.awaiting_redelivery
+        return ConnectionLoad(in_flight, self.link.window.taken, credit, awaiting_redelivery)
 
     # ---- temporary destinations -----------------------------------------------------------------------------------
     def delete_temporary(self, address: Address) -> None:
+        """Delete a temporary destination of this connection; see ``delete_temporary_steps``."""
+        run(self.delete_temporary_steps(address))
+
+    def delete_temporary_steps(self, address: Address) -> Steps[None]:
         """Delete a temporary destination of this connection (4.4.3-6, B.3.2-1).
 
         Raises:
@@ -161,17 +229,18 @@ class ConnectionImpl(Connection):
             return
         if address not in self.temporaries:
             raise JMSException(f"delete {address.name!r}: only the connection that created it may", "not-owner")
-        users = (consumer for session in self.sessions() for consumer in list(session.consumers.values()))
+        users = (consumer for session in self.session_parts() for consumer in list(session.state.consumers.values()))
         if any(consumer.spec.address == address for consumer in users):
             raise IllegalStateException(f"delete {address.name!r}: it still has a consumer; close that first", "in-use")
-        living = [session for session in self.sessions() if not session.closing]
-        session = living[0] if living else self.add_session(SessionImpl, AUTO, None, None)
+        living = [session for session in self.session_parts() if not session.state.closing]
+        session = living[0] if living else (yield from self.add_session_steps(SessionImpl, AUTO)).parts
+        removed = self.link.ask(lambda: self.link.provider.remove(session.handle, address))
         try:
-            self.link.call(lambda: self.link.provider.remove(session.handle, address), f"delete {address.name!r}")
+            yield self.link.awaiting(removed, f"delete {address.name!r}")
         except IllegalStateException as error:
-            if error.error_code != "closed" or not session.closing:
+            if error.error_code != "closed" or not session.state.closing:
                 raise
-            self.delete_temporary(address)  # another thread has closed that session meanwhile
+            yield from self.delete_temporary_steps(address)  # another thread has closed that session meanwhile
         self.temporaries.discard(address)
         self.deleted.add(address)
 
@@ -187,9 +256,13 @@ class ConnectionImpl(Connection):
 
     def stop(self) -> None:
         """Pause delivery, waiting for running listeners; see Connection."""
+        run(self.stop_steps())
+
+    def stop_steps(self) -> Steps[None]:
+        """See ``stop``."""
         self.check_open()
         self.touch()
-        sessions = self.sessions()
+        sessions = self.session_parts()
         for session in sessions:
             if session.dispatcher.is_own_thread:
                 raise IllegalStateException("stop: a message listener may not stop its own connection")
@@ -199,7 +272,8 @@ class ConnectionImpl(Connection):
                 session.set_flowing(False)
         deadline = Deadline(self.link.options.close_timeout_ms)
         for session in sessions:
-            if not session.wait_paused(deadline):
+            paused = yield from session.paused_steps(deadline)
+            if not paused:
                 raise JMSException(
                     f"stop: a message listener is still running after {self.link.options.close_timeout_ms} ms; "
                     "no other will be called",
@@ -217,18 +291,19 @@ class ConnectionImpl(Connection):
     def exception_listener(self) -> ExceptionListener | None:
         """Return the exception listener, or None; see Connection."""
         self.check_open()
-        return self._telling.listener  # type: ignore[return-value]
+        return self._notifier.listener  # type: ignore[return-value]
 
     @exception_listener.setter
     def exception_listener(self, exception_listener: ExceptionListenerLike | None) -> None:
         self.check_open()
         if exception_listener is not None and not callable(getattr(exception_listener, "on_exception", exception_listener)):
             raise IllegalArgumentException(f"an exception listener has on_exception or is callable, not {exception_listener!r}")
-        self._telling.listener = exception_listener
+        check_callback(getattr(exception_listener, "on_exception", exception_listener), "the exception listener")
+        self._notifier.listener = exception_listener
 
     def report(self, error: JMSException) -> None:
         """Give an error that no caller hears of to the exception listener, else to the log."""
-        self._telling.problem(error, self._thread_name)
+        self._notifier.problem(error, self._thread_name)
 
     @property
     def _thread_name(self) -> str:
@@ -239,27 +314,27 @@ class ConnectionImpl(Connection):
     def connection_listener(self) -> ConnectionListener | None:
         """Who is told of interruptions; see ``jmsapi.set_connection_listener``."""
         self.check_open()
-        return self._telling.watcher
+        return self._notifier.connection_listener
 
     @connection_listener.setter
     def connection_listener(self, connection_listener: ConnectionListener | None) -> None:
         self.check_open()
-        self._telling.watcher = connection_listener
+        check_connection_listener(connection_listener)
+        self._notifier.connection_listener = connection_listener
 
     def lost(self, cause: ProviderError) -> None:
         """The link is lost for good."""
-        for session in self.sessions():
-            with session.lock:
-                session.changed.notify_all()
+        for session in self.session_parts():
+            with session.state.lock:
+                session.state.changed.notify_all()
         self.report(jms_error(cause, "the connection is lost"))
 
     def left_behind(self) -> None:
-        """This is a forked child, and the link its parent's: so is what waits in the sessions."""
+        """Take note that this is a forked child, and the connection its parent's: so is what waits in the sessions."""
         free(self._guard)
+        self._notifier.left_behind()
         for session in list(self._sessions):
-            free(session.lock)
-            for inbox in list(session.consumers):
-                inbox.buffer.clear()
+            session.left_behind()
 
     def interrupted(self, cause: ProviderError) -> None:
         """The link is lost and another one is being made: what came by it is void."""
@@ -268,21 +343,21 @@ class ConnectionImpl(Connection):
             with self._guard:
                 self.deleted |= self.temporaries
                 self.temporaries.clear()
-        for session in self.sessions():
+        for session in self.session_parts():
             session.interrupted(cause)
-        self._telling.interrupted(jms_error(cause, "the link is lost"), self._thread_name)
+        self._notifier.interrupted(jms_error(cause, "the link is lost"), self._thread_name)
 
     def resumed(self, url: str) -> None:
-        """There is a link again: let messages come."""
-        for session in self.sessions():
+        """Grant credit again: the connection has a new link."""
+        for session in self.session_parts():
             session.resumed()
-        self._telling.resumed(url, self._thread_name)
+        self._notifier.resumed(url, self._thread_name)
 
     def attempt_failed(self, url: str, attempt: int, cause: JMSException) -> None:
         """An attempt to make a link has failed."""
         # Of the attempts that make the connection itself nobody can be told: there is no connection yet.
-        if self._telling.watcher is not None:
-            self._telling.attempt_failed(url, attempt, cause, self._thread_name)
+        if self._notifier.connection_listener is not None:
+            self._notifier.attempt_failed(url, attempt, cause, self._thread_name)
 
     # ---- application server facilities ----------------------------------------------------------------------------
     def create_connection_consumer(
@@ -338,7 +413,8 @@ class ConnectionImpl(Connection):
         self, consume: Callable[[Session], MessageConsumer], pool: ServerSessionPool, max_messages: int
     ) -> ConnectionConsumer:
         self.check_open()
-        return ConnectionConsumerImpl(self, consume, pool, max_messages)
+        check_terms(pool, max_messages)
+        return ConnectionConsumerImpl(self.add_session(SessionImpl, CLIENT, None, None), consume, pool, max_messages)
 
     # ---- closing --------------------------------------------------------------------------------------------------
     def check_open(self) -> None:
@@ -352,38 +428,45 @@ class ConnectionImpl(Connection):
     def in_listener(self) -> bool:
         """Whether the connection is closing and the calling thread runs one of its listeners, which keeps all services."""
         return self._closing and any(
-            session.dispatcher.is_own_thread or session.outbox.in_listener for session in self.sessions()
+            session.dispatcher.is_own_thread or session.sends.in_listener for session in self.session_parts()
         )
 
     def close(self) -> None:
         """Close the connection and all that was made from it; see Connection."""
-        self.close_within(self.link.options.close_timeout_ms)
+        close_when_possible(lambda: self.close_within(self.link.options.close_timeout_ms), apart=self.link.closes_apart)
 
     def close_within(self, timeout_ms: float) -> None:
         """Close in at most this time, in milliseconds."""
+        run(self.close_steps(timeout_ms))
+
+    def close_steps(self, timeout_ms: float) -> Steps[None]:
+        """See ``close_within``."""
         deadline = Deadline(timeout_ms)
-        if not self._closed.is_set():
-            for session in self.sessions():
+        if not self._closed:
+            for session in self.session_parts():
                 session.check_may_close("connection")
         with self._guard:
             first, self._closing = not self._closing, True
         if not first:
-            self._closed.wait(deadline.remaining())
+            yield ConditionWait(self._end, lambda: self._closed, deadline.remaining())
             return
         try:
-            begun = [session for session in self.sessions() if session.begin_close()]
-            # What a connection consumer has lent is settled before its own session goes.
-            begun.sort(key=lambda session: session.closes_last)
+            begun = [session for session in self.session_parts() if session.begin_close()]
+            # What a session has lent is settled before it goes itself.
+            begun.sort(key=lambda session: session.lender is not None)
+            # A listener that still runs may use every session of its connection until it returns (4.3.5-2).
             for session in begun:
-                quiesce(session, deadline)
+                yield from session.quiesce_steps(deadline)
             for session in begun:
-                shut(session, deadline)
-            for session in self.sessions():
-                session.close()
+                yield from session.shut_steps(deadline)
+            for session in self.session_parts():
+                yield from session.close_steps()
         finally:
             try:
                 # Also when somebody interrupts it: nobody can close it any more, so it must hold nothing back from others.
-                self.link.close(max(1.0, deadline.remaining() or 0.0))
+                yield from self.link.close_steps(max(1.0, deadline.remaining() or 0.0))
             finally:
-                self._telling.close()
-                self._closed.set()
+                self._notifier.close()
+                with self._end:
+                    self._closed = True
+                    self._end.notify_all()

@@ -7,20 +7,26 @@ Spec: 11.2.1 to 11.2.9.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from jmsapi._core import options_check as valid
+from jmsapi._core.acknowledgement.ledger import AUTO, TRANSACTED
 from jmsapi._core.connection import ConnectionImpl
-from jmsapi._core.ledger import AUTO, TRANSACTED
+from jmsapi._core.consumer import ConsumerImpl
+from jmsapi._core.context_consumer import JMSConsumerImpl
+from jmsapi._core.context_producer import JMSProducerImpl
+from jmsapi._core.interrupted_close import close_when_possible
+from jmsapi._core.request_reply import check_may_request, exchange
+from jmsapi._core.runtime_exceptions import runtime
 from jmsapi._core.session import SessionImpl
+from jmsapi._core.timeouts import longest_wait
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import JMSContext
-from jmsapi.errors import IllegalStateRuntimeException, JMSException, to_runtime
+from jmsapi.errors import IllegalStateRuntimeException, JMSException
 
 if TYPE_CHECKING:
-    from jmsapi._core.context_consumer import JMSConsumerImpl
     from jmsapi.api import (
         BytesMessage,
         ConnectionMetaData,
@@ -40,24 +46,9 @@ if TYPE_CHECKING:
         TextMessage,
         Topic,
     )
+    from jmsapi.values import Timeout
 
-__all__ = ["JMSContextImpl", "SharedConnection", "new_context", "runtime"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def runtime(method: Callable[P, R]) -> Callable[P, R]:
-    """Make a method raise the runtime twins of the common API's exceptions."""
-
-    @functools.wraps(method)
-    def translated(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(*args, **kwargs)
-        except JMSException as error:
-            raise to_runtime(error) from error
-
-    return translated
+__all__ = ["JMSContextImpl", "SharedConnection", "new_context"]
 
 
 class SharedConnection:
@@ -102,7 +93,7 @@ def new_context(
     return (kind or JMSContextImpl)(SharedConnection(connection), mode)
 
 
-class JMSContextImpl(JMSContext):
+class JMSContextImpl(NotCopied, JMSContext):
     """A context; its session is made when first needed, so that a client id can still be set before."""
 
     session_kind: type[SessionImpl] = SessionImpl
@@ -114,6 +105,8 @@ class JMSContextImpl(JMSContext):
         self._guard = threading.Lock()
         self._auto_start = True
         self._closed = False
+        self._requesting: set[JMSContextImpl] = set()
+        """Contexts that wait for a reply, which ``close`` ends. Guarded by ``_guard``."""
         shared.enter()
 
     @property
@@ -204,11 +197,17 @@ class JMSContextImpl(JMSContext):
     @runtime
     def close(self) -> None:
         """Close the context, and with the last one the connection; see JMSContext."""
+        close_when_possible(self._close, apart=self._shared.connection.link.closes_apart)
+
+    def _close(self) -> None:
         session = self._session
         if session is not None and not self._closed:
             session.close()
         with self._guard:
             first, self._closed = not self._closed, True
+            requesting = list(self._requesting)
+        for one in requesting:
+            one.close()
         if first:
             self._shared.leave()
 
@@ -296,12 +295,32 @@ class JMSContextImpl(JMSContext):
         """Create a topic that lives with the connection; see JMSContext."""
         return self.session.create_temporary_topic()
 
+    # ---- requests ---------------------------------------------------------------------------------------------------
+    @runtime
+    def request(self, destination: Destination, body: Message | Any, *, timeout_ms: Timeout | None = None) -> Message | None:
+        """Send a request and wait for the reply; see JMSContext."""
+        longest = longest_wait(timeout_ms, "request")
+        check_may_request(self)
+        return self._exchange(destination, body, longest)
+
+    def _exchange(self, destination: Destination, body: object, timeout_ms: float | None) -> Message | None:
+        own = JMSContextImpl(self._shared, AUTO)
+        own.auto_start = self._auto_start
+        with self._guard:
+            self._requesting.add(own)
+        try:
+            # Closed before it was added, nobody would end it.
+            self.connection  # noqa: B018
+            return exchange(own, destination, body, timeout_ms)
+        finally:
+            with self._guard:
+                self._requesting.discard(own)
+            own.close()
+
     # ---- producers, consumers -------------------------------------------------------------------------------------
     @runtime
     def create_producer(self) -> JMSProducer:
         """Create a producer; see JMSContext."""
-        from jmsapi._core.context_producer import JMSProducerImpl
-
         self.connection.check_open()
         self.connection.touch()
         return JMSProducerImpl(self)
@@ -346,9 +365,6 @@ class JMSContextImpl(JMSContext):
         self.session.unsubscribe(name)
 
     def _started(self, consumer: MessageConsumer) -> JMSConsumerImpl:
-        from jmsapi._core.consumer import ConsumerImpl
-        from jmsapi._core.context_consumer import JMSConsumerImpl
-
         assert isinstance(consumer, ConsumerImpl)
         if self._auto_start:
             self.connection.start()

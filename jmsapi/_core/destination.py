@@ -8,6 +8,7 @@ Spec: 4.2.1-1, 4.4.3-2, 4.4.3-6, 4.4.3-8, 5.3-1, 6.5-1.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, NoReturn, Protocol
 
 from jmsapi.api import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
@@ -58,7 +59,7 @@ class DestinationImpl(Destination):
 
     @property
     def address(self) -> Address:
-        """Give kind and name as the seam knows them."""
+        """Give kind and name as the SPI knows them."""
         return self._address
 
     def __eq__(self, other: object) -> bool:
@@ -188,12 +189,18 @@ def destination_for(address: Address, owner: TemporaryOwner | None = None) -> De
     """
     kind, name = address
     if kind is DestinationKind.QUEUE:
-        return QueueImpl(name)
+        return _lasting(QueueImpl, name)
     if kind is DestinationKind.TOPIC:
-        return TopicImpl(name)
+        return _lasting(TopicImpl, name)
     if kind is DestinationKind.TEMPORARY_QUEUE:
         return TemporaryQueueImpl(name, owner)
     return TemporaryTopicImpl(name, owner)
+
+
+@lru_cache(maxsize=1024)
+def _lasting(made: type[QueueImpl | TopicImpl], name: str) -> Destination:
+    """Make a queue or topic; it never changes, so messages of one place may share it."""
+    return made(name)
 
 
 def address_of(destination: object) -> Address:

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from jmsapi._core.consumer import ConsumerImpl
-    from jmsapi._core.session import SessionImpl
-    from jmsapi._core.waiting import Deadline
+from jmsapi._core.session_state import SessionConsumer, SessionState
+from jmsapi._core.waiting import ConditionWait, Deadline, Steps
+from jmsapi.spi.label import message_label
 
 __all__ = ["Dispatcher"]
 
@@ -24,101 +21,93 @@ class Dispatcher:
     """Runs listeners for a session. All state is guarded by the session's lock.
 
     Args:
-        session: Whose listeners.
-        changed: The session's condition.
-        name: For the thread.
+        state: The session's.
     """
 
-    def __init__(self, session: SessionImpl, changed: threading.Condition, name: str) -> None:
-        self._session = session
-        self._changed = changed
-        self._name = name
-        self._ready: deque[ConsumerImpl] = deque()
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._changed = state.changed
         self._thread: threading.Thread | None = None
         self._stopping = False
-        self.running: ConsumerImpl | None = None
-        """Whose listener runs now."""
-        self._lent: threading.Thread | None = None
-        """A thread of an application server that runs the session's own listener now."""
+        self._ended = False
+        """The thread has called its last listener."""
+        self.running: SessionConsumer | None = None
+        """The consumer whose listener runs now."""
+        self._other_thread: threading.Thread | None = None
+        """A thread of an application server or container that runs a listener of this session now."""
 
     def start(self) -> None:
         """Start the thread, once. With the lock held."""
         if self._thread is None and not self._stopping:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._run, name=self._state.name, daemon=True)
             self._thread.start()
-
-    def offer(self, consumer: ConsumerImpl) -> None:
-        """Put a consumer in line when it is open and has a listener and something for it. With the lock held."""
-        if not consumer.in_line and _has_work(consumer):
-            consumer.in_line = True
-            self._ready.append(consumer)
-            self._changed.notify_all()
 
     @property
     def is_own_thread(self) -> bool:
         """Whether the calling thread is this session's: the caller is inside a listener."""
         # Not by its ident: the next thread gets that of one that has ended.
-        return threading.current_thread() in (self._thread, self._lent)
+        return threading.current_thread() in (self._thread, self._other_thread)
 
-    def enter(self, consumer: ConsumerImpl) -> None:
+    def enter(self, consumer: SessionConsumer) -> None:
         """The calling thread is about to run a listener of this session. With the lock held."""
-        self.running, self._lent = consumer, threading.current_thread()
+        self.running, self._other_thread = consumer, threading.current_thread()
 
     def leave(self) -> None:
-        """It has. With the lock held."""
-        self.running = self._lent = None
+        """The calling thread has run its listener. With the lock held."""
+        self.running = self._other_thread = None
         self._changed.notify_all()
 
-    def idle(self, deadline: Deadline, consumer: ConsumerImpl | None = None) -> bool:
-        """Wait until no listener (or not this consumer's) runs; False when time is up. With the lock held."""
-        return self._changed.wait_for(
-            lambda: self.running is None if consumer is None else self.running is not consumer, deadline.remaining()
+    def left_behind(self) -> None:
+        """Take note that the thread is not in this process, which was forked while it ran. Takes no lock."""
+        self.running = self._other_thread = None
+        self._ended = True
+
+    def idle_steps(self, deadline: Deadline, consumer: SessionConsumer | None = None) -> Steps[bool]:
+        """Wait until no listener (or not this consumer's) runs; False when time is up."""
+        idle: bool = yield ConditionWait(
+            self._changed,
+            lambda: self.running is None if consumer is None else self.running is not consumer,
+            deadline.remaining(),
         )
+        return idle
 
     def stop(self) -> None:
         """Let the thread end after the listener that runs. With the lock held."""
         self._stopping = True
         self._changed.notify_all()
 
-    def join(self, deadline: Deadline) -> bool:
+    def join_steps(self, deadline: Deadline) -> Steps[bool]:
         """Wait for the thread's end; False when a listener is still running."""
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return True
-        thread.join(deadline.remaining())
-        return not thread.is_alive()
-
-    def _next(self) -> ConsumerImpl | None:
-        while self._ready and self._session.flowing:
-            consumer = self._ready.popleft()
-            consumer.in_line = False
-            if _has_work(consumer):
-                return consumer
-        return None
+        ended: bool = yield ConditionWait(self._changed, lambda: self._ended, deadline.remaining())
+        if ended:
+            thread.join(1.0)
+        return ended
 
     def _run(self) -> None:
+        state = self._state
+        consumer: SessionConsumer | None = None
         while True:
             with self._changed:
-                while (consumer := self._next()) is None:
-                    if self._stopping:
-                        return
+                if consumer is not None:
+                    # The listener has returned; under one lock with what comes next.
+                    self.running = None
+                    state.offer(consumer)
+                    self._changed.notify_all()
+                while (consumer := state.next_ready()) is None and not self._stopping:
                     self._changed.wait(60.0)
-                if self._stopping:
+                if consumer is None or self._stopping:
+                    self._ended = True
+                    self._changed.notify_all()
                     return
                 self.running = consumer
                 listener = consumer.listener
-                entry = self._session.ledger.take(consumer.inbox)
+                entry = state.ledger.take(consumer.inbox) if consumer.inbox.buffer else None
             try:
                 if entry is not None and listener is not None:
                     consumer.run_listener(listener, entry)
             except BaseException:  # such as SystemExit: nothing of the application's may end the thread that delivers the rest
-                _log.exception("delivery to a listener failed in %s", self._name)
-            finally:
-                with self._changed:
-                    self.running = None
-                    self.offer(consumer)
-                    self._changed.notify_all()
-
-
-def _has_work(consumer: ConsumerImpl) -> bool:
-    return consumer.listener is not None and bool(consumer.inbox.buffer) and not consumer.closed
+                label = "a delivery" if entry is None else message_label(entry.delivery.envelope)
+                _log.exception("%s: %s could not be given to its listener", state.name, label)

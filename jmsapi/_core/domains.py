@@ -10,6 +10,8 @@ from typing import NoReturn
 from jmsapi._core.connection import ConnectionImpl
 from jmsapi._core.domain_parts import QueueReceiverImpl, QueueSenderImpl, TopicPublisherImpl, TopicSubscriberImpl
 from jmsapi._core.session import SessionImpl
+from jmsapi._core.session_rules import QUEUES, TOPICS
+from jmsapi._core.waiting import run
 from jmsapi.api import (
     ConnectionConsumer,
     Destination,
@@ -39,71 +41,35 @@ def _refuse(method: str, kind: str) -> NoReturn:
 class QueueSessionImpl(SessionImpl, QueueSession):
     """A session for queues."""
 
+    domain = QUEUES
+
     def create_receiver(self, queue: Queue, message_selector: str | None = None) -> QueueReceiver:
         """Create a consumer of a queue; see QueueSession."""
         _check_kind(queue, Queue)
-        return self.add_plain(QueueReceiverImpl, queue, message_selector, no_local=False)
+        return run(self.add_plain_steps(QueueReceiverImpl, queue, message_selector, no_local=False))
 
     def create_sender(self, queue: Queue | None = None) -> QueueSender:
         """Create a producer for a queue; see QueueSession."""
         if queue is not None:
             _check_kind(queue, Queue)
-        return self.add_producer(QueueSenderImpl, queue)
-
-    def create_durable_subscriber(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_durable_subscriber", "QueueSession")
-
-    def create_durable_consumer(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_durable_consumer", "QueueSession")
-
-    def create_shared_consumer(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_shared_consumer", "QueueSession")
-
-    def create_shared_durable_consumer(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_shared_durable_consumer", "QueueSession")
-
-    def create_temporary_topic(self) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_temporary_topic", "QueueSession")
-
-    def create_topic(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("create_topic", "QueueSession")
-
-    def unsubscribe(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: topics only."""
-        _refuse("unsubscribe", "QueueSession")
+        return run(self.add_producer_steps(QueueSenderImpl, queue))
 
 
 class TopicSessionImpl(SessionImpl, TopicSession):
     """A session for topics."""
 
+    domain = TOPICS
+
     def create_subscriber(self, topic: Topic, message_selector: str | None = None, no_local: bool = False) -> TopicSubscriber:
         """Create a consumer of a topic; see TopicSession."""
         _check_kind(topic, Topic)
-        return self.add_plain(TopicSubscriberImpl, topic, message_selector, no_local)
+        return run(self.add_plain_steps(TopicSubscriberImpl, topic, message_selector, no_local))
 
     def create_publisher(self, topic: Topic | None = None) -> TopicPublisher:
         """Create a producer for a topic; see TopicSession."""
         if topic is not None:
             _check_kind(topic, Topic)
-        return self.add_producer(TopicPublisherImpl, topic)
-
-    def create_browser(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: queues only."""
-        _refuse("create_browser", "TopicSession")
-
-    def create_queue(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: queues only."""
-        _refuse("create_queue", "TopicSession")
-
-    def create_temporary_queue(self) -> NoReturn:
-        """Refuse: queues only."""
-        _refuse("create_temporary_queue", "TopicSession")
+        return run(self.add_producer_steps(TopicPublisherImpl, topic))
 
 
 class QueueConnectionImpl(ConnectionImpl, QueueConnection):

@@ -24,6 +24,7 @@ __all__ = ["jms_error"]
 _TABLE: Final[dict[ErrorKind, tuple[type[JMSException], str | None]]] = {
     ErrorKind.CONNECTION: (JMSException, "connection"),
     ErrorKind.SECURITY: (JMSSecurityException, None),
+    ErrorKind.OPTION: (JMSException, "bad-option"),
     ErrorKind.CLIENT_ID: (InvalidClientIDException, None),
     ErrorKind.DESTINATION: (InvalidDestinationException, None),
     ErrorKind.SUBSCRIPTION: (InvalidDestinationException, "no-such-subscription"),
@@ -41,7 +42,7 @@ _TABLE: Final[dict[ErrorKind, tuple[type[JMSException], str | None]]] = {
 
 
 def jms_error(error: BaseException, asked: str) -> JMSException:
-    """Return the JMS exception for a failure at the seam.
+    """Return the JMS exception for a failure at the SPI.
 
     Args:
         error: What the provider raised or set; anything but a ProviderError is a fault of the provider.

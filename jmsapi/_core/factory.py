@@ -13,6 +13,7 @@ from jmsapi._core.context import new_context
 from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
 from jmsapi._core.options_check import check_credential
 from jmsapi._core.plugins import providers
+from jmsapi._core.waiting import Steps, run
 from jmsapi.api import (
     Connection,
     JMSContext,
@@ -74,6 +75,10 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
         return new_context(lambda: self._connect(ConnectionImpl, user, password), session_mode)
 
     def _connect(self, kind: type[K], user: str | None, password: str | None) -> K:
+        return run(self.connect_steps(kind, user, password))
+
+    def connect_steps(self, kind: type[K], user: str | None, password: str | None) -> Steps[K]:
+        """Make a connection of one class and open it."""
         options = self._options
         if user is not None or password is not None:
             from pydantic import SecretStr
@@ -87,7 +92,9 @@ class ConnectionFactoryImpl(QueueConnectionFactory, TopicConnectionFactory):
             from jmsapi._core.managed import managed
 
             kind = managed(kind)
-        return kind(self._entry, options, self._clock or self._time_of(options))
+        connection = kind(self._entry, options, self._clock or self._time_of(options))
+        yield from connection.open_steps()
+        return connection
 
     def _time_of(self, options: ProviderOptions) -> Clock:
         server = options if options.failover is None else options.failover.servers[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 from weakref import WeakSet
 
 from jmsapi.spi import (
@@ -31,17 +31,25 @@ from jmsapi.spi import (
     failed,
 )
 
-if TYPE_CHECKING:
-    from jmsapi._core.link import Link
-
 __all__ = ["free", "watch"]
 
-_links: Final[WeakSet[Link]] = WeakSet()
+
+class Severable(Protocol):
+    """What a forked child cuts: a connection to a provider."""
+
+    provider: Provider
+
+    def sever(self, provider: Provider, cause: ProviderError) -> None:
+        """Be lost, with another provider in place of the parent's."""
+        ...
+
+
+_links: Final[WeakSet[Severable]] = WeakSet()
 _left_to_parent: Final[list[Provider]] = []
 """Providers that came by a fork. They are kept, so that nothing of them is closed: their sockets are the parent's."""
 
 
-def watch(link: Link) -> None:
+def watch(link: Severable) -> None:
     """Have a link cut in processes that are forked off from now on."""
     _links.add(link)
 
@@ -53,7 +61,7 @@ def free(lock: object) -> None:
         renew()
 
 
-class _Left:
+class _ForkedProvider:
     """What stands where a provider was: it refuses everything but its end."""
 
     def __init__(self, cause: ProviderError) -> None:
@@ -109,7 +117,7 @@ def _after_fork() -> None:
     cause = ProviderError(ErrorKind.CONNECTION, text, fatal=True)
     for link in list(_links):
         _left_to_parent.append(link.provider)
-        link.sever(_Left(cause), cause)
+        link.sever(_ForkedProvider(cause), cause)
     _links.clear()
 
 

@@ -14,29 +14,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar, cast
 
+from jmsapi._core.acknowledgement.ledger import AUTO, DUPS_OK, TRANSACTED
 from jmsapi._core.connection import ConnectionImpl
-from jmsapi._core.consumer import ConsumerImpl, Listener
 from jmsapi._core.container import ContainerRules, rules_here
-from jmsapi._core.context import JMSContextImpl, new_context, runtime
+from jmsapi._core.context import JMSContextImpl, new_context
 from jmsapi._core.context_producer import JMSProducerImpl
-from jmsapi._core.domain_parts import QueueReceiverImpl, TopicSubscriberImpl
-from jmsapi._core.domains import QueueConnectionImpl, QueueSessionImpl, TopicConnectionImpl, TopicSessionImpl
-from jmsapi._core.ledger import AUTO, DUPS_OK, TRANSACTED
+from jmsapi._core.domains import QueueConnectionImpl, TopicConnectionImpl
 from jmsapi._core.options_check import session_mode as checked_mode
-from jmsapi._core.producer import ProducerImpl
+from jmsapi._core.request_reply import exchange
+from jmsapi._core.runtime_exceptions import runtime
 from jmsapi._core.session import SessionImpl
+from jmsapi._core.session_parts import SessionParts
+from jmsapi._core.session_rules import SessionRules
+from jmsapi._core.waiting import run
 from jmsapi.api import (
     CompletionListener,
     ConnectionConsumer,
+    Destination,
     ExceptionListenerLike,
     JMSContext,
     JMSProducer,
     Message,
-    MessageListener,
-    MessageListenerLike,
 )
 from jmsapi.errors import IllegalStateException, JMSException, JMSRuntimeException
-from jmsapi.spi import PlainEnvelope
 from jmsapi.transactions import Transaction
 
 __all__ = ["managed", "new_managed_context"]
@@ -46,8 +46,8 @@ _ALONE: Final = (AUTO, DUPS_OK)
 """The modes that may be asked for outside of a transaction."""
 
 
-def _refuse(what: str) -> NoReturn:
-    raise JMSException(f"{what}: an application may not do this in a container; the container does", error_code="container")
+def _refuse(what: str, instead: str = "the container does it") -> NoReturn:
+    raise JMSException(f"{what} is not for an application in a container: {instead}", error_code="container")
 
 
 def _mode(rules: ContainerRules, asked: int) -> int:
@@ -63,33 +63,7 @@ def _current(rules: ContainerRules) -> Transaction | None:
     return None if rules.transactions is None else rules.transactions.current
 
 
-# ---- consumers, producers ---------------------------------------------------------------------------------------------
-class _ManagedConsumer(ConsumerImpl):
-    @property
-    def message_listener(self) -> Listener | None:
-        """Refuse: only message-driven classes get messages asynchronously (10.2-5)."""
-        _refuse("message_listener")
-
-    @message_listener.setter
-    def message_listener(self, message_listener: Listener | None) -> None:
-        _refuse("message_listener")
-
-
-class _ManagedQueueReceiver(_ManagedConsumer, QueueReceiverImpl):
-    pass
-
-
-class _ManagedTopicSubscriber(_ManagedConsumer, TopicSubscriberImpl):
-    pass
-
-
-_CONSUMERS: Final[dict[type[ConsumerImpl], type[ConsumerImpl]]] = {
-    ConsumerImpl: _ManagedConsumer,
-    QueueReceiverImpl: _ManagedQueueReceiver,
-    TopicSubscriberImpl: _ManagedTopicSubscriber,
-}
-
-
+# ---- producers ---------------------------------------------------------------------------------------------------------
 class _ManagedProducer(JMSProducerImpl):
     @property
     def async_(self) -> CompletionListener | None:
@@ -104,48 +78,37 @@ class _ManagedProducer(JMSProducerImpl):
 
 
 # ---- sessions ---------------------------------------------------------------------------------------------------------
-class _Part:
-    """A session's part in one transaction."""
+class _ManagedRules(SessionRules):
+    """What an application may not do with a session in a container, and how the session takes part in transactions.
 
-    def __init__(self, session: _ManagedSession) -> None:
-        self._session = session
+    Args:
+        rules: Those of the container.
+        connection: The session's.
+    """
 
-    def commit(self) -> None:
-        """See Participant."""
-        self._session.end(SessionImpl.commit)
-
-    def rollback(self) -> None:
-        """See Participant."""
-        self._session.end(SessionImpl.rollback)
-
-    def close(self) -> None:
-        """See Participant."""
-        self._session.left()
-
-
-class _ManagedSession(SessionImpl):
-    def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
-        self.rules = cast("_ManagedConnection", connection).rules
+    def __init__(self, rules: ContainerRules, connection: _ManagedConnection) -> None:
+        self._rules = rules
+        self._connection = connection
+        self.session: SessionImpl | None = None
+        """The session, once it is made."""
         self.joined: Transaction | None = None
         """The transaction that it takes part in, until that has ended."""
         self.shut = False
         """Closed for the application."""
         self._ending = False
-        super().__init__(connection, mode, number)
-        self._join()
 
-    def check_open(self) -> None:
-        """See SessionImpl; and take part in the transaction in which the session is used (10.3-12)."""
+    def check_use(self) -> None:
+        """Raise when it is closed, and take part in the transaction in which it is used (10.3-12); see SessionRules."""
+        session = self.session
+        if session is None:
+            return
         if self.shut and not self._ending:
             raise IllegalStateException("the session is closed", "closed")
-        super().check_open()
-        self._join()
-
-    def _join(self) -> None:
-        if self._ending or not self.rules.joins:
+        if self._ending or not self._rules.joins:
             return
-        current = _current(self.rules)
-        if current is self.joined and (current is not None) == (self.mode == TRANSACTED):
+        current = _current(self._rules)
+        transacted = session.parts.mode == TRANSACTED
+        if current is self.joined and (current is not None) == transacted:
             return
         if self.joined is not None:
             raise IllegalStateException("the session takes part in another transaction, which has not ended", "transaction")
@@ -153,87 +116,74 @@ class _ManagedSession(SessionImpl):
             raise IllegalStateException(
                 "the session was made in a transaction and there is none now: make another outside of it", "transaction"
             )
-        if self.mode != TRANSACTED:
+        if not transacted:
             raise IllegalStateException(
                 "the session was made outside of a transaction and takes part in none: make another in this one", "transaction"
             )
-        current.join(_Part(self))
+        current.join(_ManagedPart(self))
         self.joined = current
 
     def end(self, how: Callable[[SessionImpl], None]) -> None:
         """Commit or roll back, for the transaction."""
+        session = self.session
         self._ending = True
         try:
-            if not self.closed:
-                how(self)
+            if session is not None and not session.parts.state.closed:
+                how(session)
         finally:
             self._ending = False
 
     def left(self) -> None:
         """The transaction has ended: close now what the application has closed meanwhile."""
         self.joined = None
-        if self.shut:
-            super().close()
-        cast("_ManagedConnection", self.connection).close_if_shut()
+        if self.shut and self.session is not None:
+            run(self.session.parts.close_steps())
+        self._connection.close_if_shut()
+
+    def check_commit(self, asked: str) -> None:
+        """Refuse: there are no local transactions in a container (10.3-8); see SessionRules."""
+        if self._rules.joins and not self._ending:
+            raise IllegalStateException(f"{asked}: in a container there are no transactions of a session's own", "transaction")
+
+    def check_session_listener(self, asked: str) -> None:
+        """Refuse: this is for application servers (10.2-3, 10.2-4); see SessionRules."""
+        if asked == "run":
+            raise JMSRuntimeException(
+                "Session.run is not for an application in a container: the container does it", error_code="container"
+            )
+        _refuse(f"Session.{asked}")
+
+    def check_consumer_listener(self) -> None:
+        """Refuse: only message-driven classes get messages asynchronously (10.2-5); see SessionRules."""
+        _refuse("message_listener")
+
+    def check_completion_listener(self) -> None:
+        """Refuse: a send may not be asynchronous (10.2-10); see SessionRules."""
+        _refuse("send with a completion listener")
+
+    def may_close(self) -> bool:
+        """Return whether it takes part in no transaction: else it is closed for the application only; see SessionRules."""
+        self.shut = self.shut or not (self.joined is None or self._ending)
+        return self.joined is None or self._ending
+
+
+class _ManagedPart:
+    """A session's part in one transaction."""
+
+    def __init__(self, rules: _ManagedRules) -> None:
+        self._rules = rules
 
     def commit(self) -> None:
-        """Refuse: there are no local transactions in a container (10.3-8)."""
-        if self.rules.joins:
-            raise IllegalStateException("commit: in a container there are no transactions of a session's own", "transaction")
-        super().commit()
+        """See Participant."""
+        self._rules.end(SessionImpl.commit)
 
     def rollback(self) -> None:
-        """Refuse: there are no local transactions in a container (10.3-8)."""
-        if self.rules.joins:
-            raise IllegalStateException("rollback: in a container there are no transactions of a session's own", "transaction")
-        super().rollback()
-
-    def add_consumer(self, kind: type[Any], *args: Any, **kwargs: Any) -> Any:
-        """Create a managed consumer; see SessionImpl."""
-        return super().add_consumer(_CONSUMERS.get(kind, kind), *args, **kwargs)
-
-    def send(
-        self, producer: ProducerImpl, envelope: PlainEnvelope, message: Message, listener: CompletionListener | None
-    ) -> None:
-        """Send, and not asynchronously (10.2-10); see SessionImpl."""
-        if listener is not None:
-            _refuse("send with a completion listener")
-        super().send(producer, envelope, message, listener)
-
-    @property
-    def message_listener(self) -> MessageListener | None:
-        """Refuse: this is for application servers (10.2-3)."""
-        _refuse("Session.message_listener")
-
-    @message_listener.setter
-    def message_listener(self, message_listener: MessageListenerLike | None) -> None:
-        _refuse("Session.message_listener")
-
-    def run(self) -> None:
-        """Refuse: this is for application servers (10.2-4)."""
-        raise JMSRuntimeException("Session.run: an application may not do this in a container", error_code="container")
+        """See Participant."""
+        self._rules.end(SessionImpl.rollback)
 
     def close(self) -> None:
-        """Close, for the application at once, and at the end of a transaction that it takes part in."""
-        if self.joined is None or self._ending:
-            super().close()
-        else:
-            self.shut = True
-
-
-class _ManagedQueueSession(_ManagedSession, QueueSessionImpl):
-    pass
-
-
-class _ManagedTopicSession(_ManagedSession, TopicSessionImpl):
-    pass
-
-
-_SESSIONS: Final[dict[object, type[_ManagedSession]]] = {
-    SessionImpl: _ManagedSession,
-    QueueSessionImpl: _ManagedQueueSession,
-    TopicSessionImpl: _ManagedTopicSession,
-}
+        """See Participant."""
+        self._rules.left()
 
 
 # ---- connections ------------------------------------------------------------------------------------------------------
@@ -249,13 +199,21 @@ class _ManagedConnection(ConnectionImpl):
             raise IllegalStateException("the connection is closed", "closed")
         super().check_open()
 
-    def add_session(self, kind: Any, mode: Any, acknowledge_mode: int | None, transacted: bool | None) -> Any:
+    def add_session(self, kind: Any, mode: Any, acknowledge_mode: int | None, transacted: bool | None, **_: Any) -> Any:
         """Create a managed session, the only one (10.2-1); see ConnectionImpl."""
         self.check_open()
-        if any(not session.closing and not cast("_ManagedSession", session).shut for session in self.sessions()):
-            _refuse("a second session on one connection: close the first; to make it")
+        if any(not parts.state.closing and not _rules_of(parts).shut for parts in self.session_parts()):
+            _refuse("a second session on one connection", "close the first one before")
         asked = _asked(mode, acknowledge_mode, transacted)
-        return super().add_session(_SESSIONS[kind], _mode(self.rules, asked), None, None)
+        managed = _ManagedRules(self.rules, self)
+        session = super().add_session(kind, _mode(self.rules, asked), None, None, rules=managed)
+        managed.session = session
+        try:
+            managed.check_use()
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     @property
     def client_id(self) -> str | None:
@@ -264,7 +222,7 @@ class _ManagedConnection(ConnectionImpl):
 
     @client_id.setter
     def client_id(self, client_id: str | None) -> None:
-        _refuse("client_id: the factory has it; to set it")
+        _refuse("setting client_id", "give it to the connection factory")
 
     @property
     def exception_listener(self) -> Any:
@@ -297,7 +255,7 @@ class _ManagedConnection(ConnectionImpl):
 
     def close_within(self, timeout_ms: float) -> None:
         """Close, for the application at once, and at the end of a transaction that a session takes part in."""
-        self._shut = self._shut or any(cast("_ManagedSession", session).joined is not None for session in self.sessions())
+        self._shut = self._shut or any(_rules_of(parts).joined is not None for parts in self.session_parts())
         if self._shut:
             for session in self.sessions():
                 session.close()
@@ -305,9 +263,13 @@ class _ManagedConnection(ConnectionImpl):
 
     def close_if_shut(self) -> None:
         """Close what the application has closed, once no session of it takes part in a transaction."""
-        if self._shut and all(cast("_ManagedSession", session).joined is None for session in self.sessions()):
+        if self._shut and all(_rules_of(parts).joined is None for parts in self.session_parts()):
             self._shut = False
             super().close_within(self.link.options.close_timeout_ms)
+
+
+def _rules_of(parts: SessionParts) -> _ManagedRules:
+    return cast("_ManagedRules", parts.rules)
 
 
 class _ManagedQueueConnection(_ManagedConnection, QueueConnectionImpl):
@@ -357,6 +319,10 @@ class _ManagedContext(JMSContextImpl):
         self.connection.check_open()
         self.connection.touch()
         return _ManagedProducer(self)
+
+    def _exchange(self, destination: Destination, body: object, timeout_ms: float | None) -> Message | None:
+        # The connection has no second session, and this one has no message listener.
+        return exchange(self, destination, body, timeout_ms)
 
 
 @runtime

@@ -1,8 +1,8 @@
 """The object of an ObjectMessage as bytes and back, by content type.
 
 By default only data travels (``object_data``). Pickle is for the classes that the application names, and only where the
-data form does not take an object; a sender cannot make a receiver load any other class. Bytes of other codecs, such as a
-serialised Java object, are never executed.
+data form does not take an object; a sender cannot make a receiver load any other class, nor change one (``pickled``). Bytes of
+other codecs, such as a serialised Java object, are never executed.
 
 Spec: 3.11-5, 3.12-3, B.2.21-9.
 """
@@ -14,7 +14,7 @@ import pickle
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
-from jmsapi._core import object_data
+from jmsapi._core import object_data, pickled
 from jmsapi.errors import MessageFormatException
 
 __all__ = ["DATA_TYPE", "JAVA_TYPE", "PICKLE_TYPE", "ObjectCodec"]
@@ -36,6 +36,14 @@ class ObjectCodec:
 
     def __init__(self, allow: frozenset[str] = frozenset()) -> None:
         self._allow = allow
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a pickled message keep what it may load."""
+        return ObjectCodec, (self._allow,)
+
+    def is_chosen(self, kind: type) -> bool:
+        """Tell whether the application has chosen a class to travel in an ObjectMessage: it is registered, or allowed."""
+        return object_data.is_registered(kind) or f"{kind.__module__}.{kind.__qualname__}" in self._allow
 
     def encode(self, value: object) -> tuple[bytes, str]:
         """Turn an object into bytes, which later changes of the object do not reach.
@@ -81,7 +89,7 @@ class ObjectCodec:
             if kind == DATA_TYPE:
                 return object_data.load(data)
             if kind == PICKLE_TYPE and self._allow:
-                return _Unpickler(io.BytesIO(data), self._allow).load()
+                return pickled.load(data, self._allow)
         except Exception as error:  # what is unpickled may fail in any way
             raise MessageFormatException(f"the object cannot be read: {error}") from error
         if kind == PICKLE_TYPE:
@@ -98,30 +106,15 @@ def _bare(content_type: str | None) -> str:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes no class or function but those of the list, so that a receiver with the same list can read it."""
+    """Writes no class but those of the list, so that a receiver with the same list can read it."""
 
     def __init__(self, target: io.BytesIO, allow: frozenset[str]) -> None:
         super().__init__(target, _PROTOCOL)
         self._allow = allow
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, type | FunctionType | BuiltinFunctionType):
-            _check(f"{obj.__module__}.{obj.__qualname__}", self._allow)
+        if isinstance(obj, FunctionType | BuiltinFunctionType):
+            raise pickle.PicklingError(f"{obj!r} is a function; only classes of the option object_allow travel")
+        if isinstance(obj, type):
+            pickled.check_allowed(f"{obj.__module__}.{obj.__qualname__}", self._allow)
         return NotImplemented
-
-
-class _Unpickler(pickle.Unpickler):
-    """Loads no class or function but those of the list."""
-
-    def __init__(self, source: io.BytesIO, allow: frozenset[str]) -> None:
-        super().__init__(source)
-        self._allow = allow
-
-    def find_class(self, module_name: str, global_name: str) -> Any:
-        _check(f"{module_name}.{global_name}", self._allow)
-        return super().find_class(module_name, global_name)
-
-
-def _check(name: str, allow: frozenset[str]) -> None:
-    if name not in allow:
-        raise pickle.UnpicklingError(f"{name} is not in the list of the option object_allow")

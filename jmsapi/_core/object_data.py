@@ -32,10 +32,12 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar, cast, overload
 
+from jmsapi._core.equal_hashes import hashes_apart
 from jmsapi.errors import IllegalArgumentException
+from jmsapi.spi import dict_of, set_of
 from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short
 
-__all__ = ["NotData", "dump", "load", "register_class"]
+__all__ = ["NotData", "dump", "is_registered", "load", "register_class"]
 
 C = TypeVar("C", bound=type)
 _DEEPEST: Final = 200
@@ -103,6 +105,11 @@ def _check_class(cls: type, origin: str) -> None:
         raise IllegalArgumentException(f"{origin} is neither a dataclass nor an Enum")
 
 
+def is_registered(cls: type) -> bool:
+    """Tell whether ``register_class`` was called for a class."""
+    return cls in _names
+
+
 def _registered(name: object) -> type:
     try:
         return _classes[name]  # type: ignore[index]
@@ -120,7 +127,13 @@ def dump(value: object) -> bytes:
         NotData: It, or a part of it, has no data form, is nested too deeply, or is a loop.
     """
     try:
-        return json.dumps(_packed(value, 0), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        packed = _packed(value, 0)
+        # ASCII, since a broker may take this for a text and not know every character: ActiveMQ Classic's AMQP writes those
+        # outside the basic plane as two times three bytes.
+        text = json.dumps(packed, allow_nan=False, separators=(",", ":"))
+        if "\\ud" in text:
+            json.dumps(packed, ensure_ascii=False).encode()  # half of a pair raises
+        return text.encode()
     except RecursionError as error:
         raise NotData("the object is nested too deeply") from error
     except UnicodeEncodeError as error:
@@ -282,6 +295,12 @@ def _items_of(value: object) -> Iterable[Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
+def _dict_from(pairs: object) -> dict[Any, Any]:
+    items: list[tuple[Any, Any]] = [(key, value) for key, value in _items_of(pairs)]
+    hashes_apart(key for key, _ in items)
+    return dict_of(items)
+
+
 _JAVA_READERS: Final[dict[str, Callable[[str], Any]]] = {
     "byte": lambda text: Byte(int(text)),
     "short": lambda text: Short(int(text)),
@@ -297,9 +316,9 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "$bytes": _bytes_from,
     "$bytearray": lambda text: bytearray(_bytes_from(text)),
     "$tuple": lambda items: tuple(_items_of(items)),
-    "$set": lambda items: set(_items_of(items)),
-    "$frozenset": lambda items: frozenset(_items_of(items)),
-    "$dict": lambda pairs: dict(_items_of(pairs)),
+    "$set": lambda items: set_of(hashes_apart(_items_of(items))),
+    "$frozenset": lambda items: frozenset(set_of(hashes_apart(_items_of(items)))),
+    "$dict": _dict_from,
     "$datetime": lambda text: datetime.datetime.fromisoformat(_as_text(text)),
     "$date": lambda text: datetime.date.fromisoformat(_as_text(text)),
     "$time": lambda text: datetime.time.fromisoformat(_as_text(text)),

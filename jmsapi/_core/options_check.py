@@ -5,10 +5,10 @@ Spec: 4.7-1, 3.4.10-1, 4.8-1, 4.12-1, 4.4.11-2.
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Final, cast
+from typing import Final
 
-from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED
+from jmsapi._callbacks import check_callback, check_methods
+from jmsapi._core.acknowledgement.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED
 from jmsapi.errors import IllegalArgumentException, JMSException
 from jmsapi.spi import NON_PERSISTENT, PERSISTENT
 from jmsapi.values import INT_RANGE
@@ -16,9 +16,10 @@ from jmsapi.values import INT_RANGE
 __all__ = [
     "MODES",
     "asked_mode",
+    "check_completion_listener",
+    "check_connection_listener",
     "check_credential",
     "check_listener",
-    "check_receive_timeout",
     "delivery_delay",
     "delivery_mode",
     "encodable",
@@ -93,12 +94,6 @@ def encodable(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text)
 
 
-def check_receive_timeout(value: object) -> None:
-    """Refuse what is no time to wait."""
-    if not (isinstance(value, Real) and cast("float", value) >= 0):
-        raise IllegalArgumentException(f"a receive timeout is a number of milliseconds from 0 on, not {value!r}")
-
-
 def check_credential(value: object, what: str) -> None:
     """Refuse a user name or password that is no text, without showing it."""
     if not isinstance(value, str | None):
@@ -109,10 +104,41 @@ def check_listener(listener: object) -> None:
     """Refuse what cannot be called with a message.
 
     Raises:
-        IllegalArgumentException: It is not None, has no ``on_message``, and is not callable.
+        IllegalArgumentException: It is not None, has no ``on_message``, and is not callable; or it is asynchronous.
     """
-    if listener is not None and not callable(getattr(listener, "on_message", listener)):
+    if listener is None:
+        return
+    call = getattr(listener, "on_message", listener)
+    if not callable(call):
         raise IllegalArgumentException(f"a message listener has an on_message method or is callable, not {listener!r}")
+    check_callback(call, "the message listener")
+
+
+def check_completion_listener(listener: object) -> None:
+    """Refuse what cannot be called with the outcome of a send.
+
+    Raises:
+        IllegalArgumentException: It is not None and lacks ``on_completion`` or ``on_exception``, or one is asynchronous.
+    """
+    if listener is None:
+        return
+    if not (callable(getattr(listener, "on_completion", None)) and callable(getattr(listener, "on_exception", None))):
+        raise IllegalArgumentException(f"a completion listener has on_completion and on_exception, not {listener!r}")
+    check_methods(listener, "on_completion", "on_exception", what="the completion listener")
+
+
+def check_connection_listener(listener: object) -> None:
+    """Refuse what cannot be told what becomes of a connection: a mere function would never be called, and nobody would know.
+
+    Raises:
+        IllegalArgumentException: It is not None and lacks a method of a ``ConnectionListener``, or one is asynchronous.
+    """
+    if listener is None:
+        return
+    names = ("on_interrupted", "on_attempt_failed", "on_resumed")
+    if not all(callable(getattr(listener, name, None)) for name in names):
+        raise IllegalArgumentException(f"a connection listener has {', '.join(names[:2])} and {names[2]}, not {listener!r}")
+    check_methods(listener, *names, what="the connection listener")
 
 
 def asked_mode(mode: object, acknowledge_mode: object, transacted: object) -> int:

@@ -1,16 +1,17 @@
 """Where providers come from: the entry point group ``jmsapi.providers``, and what a program registers at run time.
 
-Nothing is loaded before a scheme is asked for. A provider written for another major version of the seam is refused here.
+Nothing is loaded before a scheme is asked for. A provider written for another major version of the SPI is refused here.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from jmsapi.errors import JMSException
-from jmsapi.spi import VERSION, Clock, Provider, ProviderEntry
+from jmsapi.spi import VERSION, Clock, Provider, ProviderEntry, traits_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,11 +47,15 @@ class Providers(Mapping[str, ProviderEntry]):
         self._unread: list[EntryPoint] | None = None
         self._broken: dict[str, JMSException] = {}
 
+    def left_behind(self) -> None:
+        """Let a forked child in, where no thread of its parent releases the lock."""
+        self._lock = threading.RLock()
+
     def register(self, entry: ProviderEntry) -> None:
         """Add a provider; it comes before an installed one of the same scheme.
 
         Raises:
-            JMSException: It is no provider entry, or was written for another major version of the seam.
+            JMSException: It is no provider entry, or was written for another major version of the SPI.
         """
         _check(entry, "register_provider")
         with self._lock:
@@ -141,7 +146,9 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 providers: Final = Providers()
-"""What is installed here and what this program has registered."""
+"""The providers that are installed, and those that this program has registered."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=providers.left_behind)
 
 
 def create_provider(entry: ProviderEntry, options: ProviderOptions, clock: Clock) -> Provider:
@@ -155,5 +162,7 @@ def create_provider(entry: ProviderEntry, options: ProviderOptions, clock: Clock
     except ImportError as error:
         install = f"pip install 'jmsapi[{entry.extra}]'" if entry.extra else "see its own documentation"
         raise JMSException(
-            f"{options.scheme}:// needs the module {error.name or error}, which is not installed: {install}", "missing-extra"
+            f"{options.scheme}:// needs the module {error.name or error}, which is not installed: {install}"
+            + (f". {installing}" if (installing := traits_of(entry).installing) else ""),
+            "missing-extra",
         ) from error

@@ -6,22 +6,23 @@ Spec: 4.6, 3.4 (who sets what), 4.12-1, 7.3-13, B.3.3-2.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from jmsapi._core import options_check as valid
-from jmsapi._core.message import snapshot, stamp
+from jmsapi._core.blocking_call_warning import warn_in_event_loop
+from jmsapi._core.interrupted_close import close_when_possible
+from jmsapi._core.message import snapshot, stamp, was_received
+from jmsapi._core.session_parts import SessionParts
+from jmsapi._core.telemetry import observed_listener
+from jmsapi._core.waiting import run
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import CompletionListener, Destination, Message, MessageProducer
 from jmsapi.errors import (
-    IllegalArgumentException,
     IllegalStateException,
     InvalidDestinationException,
     MessageFormatException,
     UnsupportedOperationException,
 )
-from jmsapi.spi import PERSISTENT, Address, Handle
-
-if TYPE_CHECKING:
-    from jmsapi._core.session import SessionImpl
+from jmsapi.spi import PERSISTENT, Address, Handle, PlainEnvelope
 
 __all__ = ["ProducerImpl", "SendOptions"]
 
@@ -38,16 +39,17 @@ class SendOptions:
     disable_message_timestamp: bool = False
 
 
-class ProducerImpl(MessageProducer):
+class ProducerImpl(NotCopied, MessageProducer):
     """A producer of one session.
 
     Args:
-        session: Its session.
-        destination: Where it sends; None when each send says.
-        address: The same for the seam.
+        session: Its session's parts.
+        destination: Where it sends; None when each send names one.
+        address: The same for the provider.
+        handle: The producer at the provider.
     """
 
-    def __init__(self, session: SessionImpl, destination: Destination | None, address: Address | None) -> None:
+    def __init__(self, session: SessionParts, destination: Destination | None, address: Address | None, handle: Handle) -> None:
         self.session = session
         self.closed = False
         self.pending = 0
@@ -55,11 +57,7 @@ class ProducerImpl(MessageProducer):
         self._destination = destination
         self._address = address
         self._options = SendOptions()
-        link = session.link
-        self.handle: Handle = link.call(
-            lambda: link.provider.open_producer(session.handle, address),
-            "create a producer" if address is None else f"create a producer for {address.name!r}",
-        )
+        self.handle = handle
 
     # ---- options --------------------------------------------------------------------------------------------------
     @property
@@ -174,17 +172,35 @@ class ProducerImpl(MessageProducer):
         listener: CompletionListener | None,
     ) -> None:
         """Stamp and send; destination and options are settled."""
-        if listener is not None and not (
-            callable(getattr(listener, "on_completion", None)) and callable(getattr(listener, "on_exception", None))
-        ):
-            raise IllegalArgumentException(f"a completion listener has on_completion and on_exception, not {listener!r}")
+        if listener is not None:
+            valid.check_completion_listener(listener)
+        warn_in_event_loop()
+        session = self.session
+        envelope = self.stamped(destination, address, message, options)
+        telemetry = session.link.telemetry
+        if telemetry is None:
+            session.send(self, envelope, message, listener)
+            return
+        operation = telemetry.sending(envelope, forwarded=was_received(message))
+        try:
+            session.send(self, envelope, message, observed_listener(operation, listener))
+        except BaseException as error:
+            operation.ended(error)
+            raise
+        if listener is None:
+            operation.ended()
+
+    def stamped(self, destination: Destination, address: Address, message: Message, options: SendOptions) -> PlainEnvelope:
+        """Return what to send of a message, whose headers are set as a send sets them."""
         session = self.session
         now = session.link.clock.now_ms()
         life = options.time_to_live
+        # Where the broker would give it an id, the sender would not know the one that receivers see.
+        unnamed = options.disable_message_id and not session.link.capabilities.assigns_message_id
         envelope = snapshot(
             message,
             destination=address,
-            message_id=None if options.disable_message_id else session.next_message_id(),
+            message_id=None if unnamed else session.next_message_id(),
             timestamp=0 if options.disable_message_timestamp else now,
             delivery_mode=options.delivery_mode,
             priority=options.priority,
@@ -192,9 +208,10 @@ class ProducerImpl(MessageProducer):
             delivery_time=valid.later(now, options.delivery_delay),
             origin=session.link.origin,
             codec=session.connection.codec,
+            user=session.link.capabilities.user,
         )
         stamp(message, envelope, destination)
-        session.send(self, envelope, message, listener)
+        return envelope
 
     def _target(self, first: object, second: object) -> tuple[Destination, Address, Message]:
         if second is None and isinstance(first, Message):
@@ -213,7 +230,7 @@ class ProducerImpl(MessageProducer):
 
     def close(self) -> None:
         """Close the producer, after its unfinished sends; see MessageProducer."""
-        self.session.close_producer(self)
+        close_when_possible(lambda: run(self.session.close_producer_steps(self)), apart=self.session.link.closes_apart)
 
     def check_open(self) -> None:
         """Raise IllegalStateException when the producer is closed."""

@@ -1,398 +1,437 @@
-"""A session: its consumers, producers, ledger and transaction; commit, recover, acknowledge, close.
+"""The session that an application uses: what it creates, commit, rollback, recover, acknowledge and close.
 
-One lock guards the ledger, the inboxes and the flags; it is never held while calling a provider, user code or a future.
-Only ``close`` may come from another thread than the one that uses the session (4.4.1-2).
+Everything that can be seen wrong from the arguments is refused before any traffic: closed session, invalid destination,
+selector, subscription name, missing client id, feature the broker does not have. Only ``close`` may come from another thread
+than the one that uses the session (4.4.1-2).
+
+Each operation that waits stands here twice: as ``Session`` names it, which blocks, and with ``_steps`` for another driver.
+
+Spec: 4.4-1, 4.4.5-1, 4.5-1, 4.6-1, 6.11.
 """
 
 from __future__ import annotations
 
-import itertools
-import logging
-import threading
-from collections import deque
-from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
 
-from jmsapi._core.closing import quiesce, shut
-from jmsapi._core.committing import commit, rollback
-from jmsapi._core.creators import Creators
-from jmsapi._core.dispatch import Dispatcher
-from jmsapi._core.errors_map import jms_error
-from jmsapi._core.interruptions import Interruptions
-from jmsapi._core.ledger import CLIENT, TRANSACTED, Entry, Inbox, Ledger, Plan
-from jmsapi._core.message import MessageImpl, received
-from jmsapi._core.options_check import MODES
-from jmsapi._core.outbox import Outbox, Ticket
-from jmsapi._core.transaction import LocalTransaction, NoTransaction
-from jmsapi._core.waiting import Deadline
-from jmsapi.api import CompletionListener, Message
-from jmsapi.errors import IllegalStateException, JMSException
-from jmsapi.spi import PERSISTENT, Handle, PlainEnvelope, ProviderError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from jmsapi._core.browser import BrowserImpl
-    from jmsapi._core.connection import ConnectionImpl
-    from jmsapi._core.consumer import ConsumerImpl, Listener
-    from jmsapi._core.loading import Load
-    from jmsapi._core.producer import ProducerImpl
+from jmsapi._core.acknowledgement.ledger import CLIENT, TRANSACTED, Inbox
+from jmsapi._core.browser import BrowserImpl
+from jmsapi._core.checked_selector import checked_selector
+from jmsapi._core.consumer import ConsumerImpl
+from jmsapi._core.destination import QueueImpl, TemporaryQueueImpl, TemporaryTopicImpl, TopicImpl
+from jmsapi._core.domain_parts import TopicSubscriberImpl
+from jmsapi._core.interrupted_close import close_when_possible
+from jmsapi._core.message import MessageImpl, create
+from jmsapi._core.options_check import check_listener, encodable
+from jmsapi._core.producer import ProducerImpl
+from jmsapi._core.server_session import LoadedMessages
+from jmsapi._core.session_parts import SessionParts
+from jmsapi._core.session_rules import BOTH, Domain
+from jmsapi._core.waiting import Steps, run
+from jmsapi._not_copied import NotCopied
+from jmsapi.api import (
+    BytesMessage,
+    Destination,
+    MapMessage,
+    Message,
+    MessageConsumer,
+    MessageListener,
+    MessageListenerLike,
+    MessageProducer,
+    ObjectMessage,
+    Queue,
+    QueueBrowser,
+    Session,
+    StreamMessage,
+    TemporaryQueue,
+    TemporaryTopic,
+    TextMessage,
+    Topic,
+    TopicSubscriber,
+)
+from jmsapi.errors import IllegalStateException, InvalidDestinationException, JMSException, TransactionRolledBackException
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, Handle, MessageKind
 
 __all__ = ["SessionImpl"]
 
-_log = logging.getLogger("jmsapi")
+_NAME_LIMIT: Final = 128
+C = TypeVar("C", bound=ConsumerImpl)
+P = TypeVar("P", bound=ProducerImpl)
 
 
-class SessionImpl(Creators):
+class SessionImpl(NotCopied, Session):
     """A session of one connection.
 
     Args:
-        connection: Its connection.
-        mode: One of the four session modes.
-        number: Which session of the connection this is, for thread names.
+        parts: What it is made of.
     """
 
-    turn: AbstractContextManager[object] = nullcontext()
-    """Held while a transaction ends; see Link."""
+    domain: Domain = BOTH
 
-    def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
-        self.connection = connection
-        self.link = connection.link
-        self.mode = mode
-        self.lock = self.new_lock()
-        self.changed = threading.Condition(self.lock)
-        self.flowing = False
-        """The connection is started and this session open: messages may be handed out. Guarded by the lock."""
-        self.closing = False
-        self.closed = False
-        options = self.link.options
-        self.ledger = Ledger(mode, max_redeliveries=options.max_redeliveries)
-        self.interruptions = Interruptions(self)
-        self.listening: set[ConsumerImpl] = set()
-        """Consumers with a listener."""
-        self.consumers: dict[Inbox, ConsumerImpl] = {}
-        """Consumers the provider knows: open ones, and closed ones that still have something unsettled."""
-        self.producers: dict[ProducerImpl, None] = {}
-        self.browsers: dict[BrowserImpl, None] = {}
-        self.own_listener: Listener | None = None
-        """What ``run`` calls, for application servers."""
-        self.loads: deque[Load] = deque()
-        """What a connection consumer has loaded and nobody has run yet. Guarded by the lock."""
-        self._ack_timeout = options.request_timeout_ms / 1000
-        self.last_ack: Future[None] | None = None
-        """The ack of the last message that was handed out in AUTO mode."""
-        self._ids = itertools.count(1)
-        self.name = name = f"jmsapi-{self.link.number}-session-{number}"
-        self._id_prefix = f"ID:{connection.identity}:{number}:"
-        self.dispatcher = Dispatcher(self, self.changed, name)
-        self.outbox = Outbox(self.lock, self.changed, connection.report, f"{name}-completion")
-        self.outbox.transacted = mode == TRANSACTED
-        if mode == TRANSACTED:
-            self.link.require("transactions", "a transacted session")
-        self.handle: Handle = self.link.call(
-            lambda: self.link.provider.open_session(transacted=mode == TRANSACTED), "create a session"
-        )
-        self.transaction: LocalTransaction | NoTransaction = (
-            LocalTransaction(self.link, self.handle) if mode == TRANSACTED else NoTransaction()
-        )
-
-    closes_last = False
-    """Whether a connection closes it after its other sessions, which settle what it has received."""
-
-    def new_lock(self) -> threading.Lock:
-        """Return the lock that guards this session."""
-        return threading.Lock()
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts = parts
+        self.loaded = LoadedMessages(parts)
+        """Messages that a connection consumer has loaded, and the session's own listener for them."""
+        self.prefetch: int | None = None
+        """For its consumers, in place of the connection's option."""
+        self.prepare: Callable[[ConsumerImpl], None] | None = None
+        """Called with each new consumer before it has credit."""
+        self._connection = parts.connection
 
     # ---- state ----------------------------------------------------------------------------------------------------
-    def check_open(self) -> None:
-        """Raise IllegalStateException when the session is closed, JMSException when the link is lost.
-
-        While it is closing, a listener that still runs keeps all its services (4.3.5-2, 4.4.1-1).
-        """
-        if self.closed or (self.closing and not self._in_listener):
-            raise IllegalStateException("the session is closed", "closed")
-        if self.link.lost is not None:
-            raise jms_error(self.link.lost, "the connection is lost") from self.link.lost
-        self.check_place()
-
-    @property
-    def _in_listener(self) -> bool:
-        return self.dispatcher.is_own_thread or self.outbox.in_listener or self.connection.in_listener
-
     @property
     def transacted(self) -> bool:
         """Return whether the session has transactions; see Session."""
-        self.check_open()
-        return self.mode == TRANSACTED
+        self.parts.check_open()
+        return self.parts.mode == TRANSACTED
 
     @property
     def acknowledge_mode(self) -> int:
         """Return the session's mode; see Session."""
-        self.check_open()
-        return self.mode
-
-    def set_flowing(self, flowing: bool) -> None:
-        """Start or stop handing out."""
-        with self.lock:
-            self.flowing = flowing and not self.closing
-            self.changed.notify_all()
-
-    @property
-    def in_hand(self) -> int:
-        """How many deliveries are taken from an inbox and on their way to the application or back. With the lock held."""
-        return sum(inbox.unsettled for inbox in self.consumers) - self.ledger.unsettled
-
-    def wait_paused(self, deadline: Deadline) -> bool:
-        """Wait until no listener runs and no receive has a message in hand; False when time is up."""
-        with self.lock:
-            return self.dispatcher.idle(deadline) and self.changed.wait_for(lambda: not self.in_hand, deadline.remaining())
-
-    # ---- messages -------------------------------------------------------------------------------------------------
-    def message(self, entry: Entry) -> MessageImpl:
-        """Return the message object of a delivery, a new one each time (B.3.1-7)."""
-        acknowledge = self.interruptions.acknowledge_of(entry)
-        return received(entry.delivery, entry.extra, acknowledge, self.connection.codec, self.connection)
-
-    def next_message_id(self) -> str:
-        """Return an id that no other message has."""
-        return f"{self._id_prefix}{next(self._ids)}"
+        self.parts.check_open()
+        return self.parts.mode
 
     def acknowledge_all(self) -> None:
         """Acknowledge all that the session has delivered, in CLIENT mode; nothing in the others (4.4.11-5)."""
-        if self.closed or (self.closing and not self._in_listener):
-            raise IllegalStateException("acknowledge: the session that received the message is closed", "closed")
-        if self.mode != CLIENT:
-            return
-        self.check_open()
-        with self.lock:
-            self.interruptions.check_nothing_lost()
-            plan = self.ledger.acknowledge()
-        if plan is not None:
-            with self.interruptions.noting_refusals():
-                self.carry_out(plan, wait="acknowledge")
+        self.parts.run(self.parts.client.acknowledge_steps())
 
-    def carry_out(self, plan: Plan, *, wait: str | None = None) -> None:
-        """Do at the seam what the ledger asks for.
-
-        Args:
-            plan: From the ledger.
-            wait: What is asked, when the caller must know that it was done.
-        """
-        futures: list[Future[None]] = []
-        for tags, outcome, failures in plan.outcomes():
-            future = self.link.settle(tags, outcome, failures)
-            if future is not None:
-                futures.append(future)
-        with self.lock:
-            idle = self.ledger.carried_out(plan)
-            for consumer in self.listening:
-                self.dispatcher.offer(consumer)
-            if not self.flowing:
-                self.changed.notify_all()
-        released = [self.release(inbox) for inbox in idle]
-        for future in released:
-            if future is not None:
-                self.await_release(future)
-        if self.link.options.max_unacknowledged is not None:
-            for consumer in list(self.consumers.values()):
-                consumer.make_room()
-        if wait is not None:
-            if self.link.lost is not None:
-                raise jms_error(self.link.lost, wait) from self.link.lost
-            for future in futures:
-                self.link.wait(future, wait)
-
-    def release(self, inbox: Inbox) -> Future[None] | None:
-        """End a closed consumer at the provider: nothing of it is unsettled any more."""
-        with self.lock:
-            consumer = self.consumers.pop(inbox, None) if inbox.idle else None
-            if consumer is None:
-                return None
-            plan = self.ledger.close_inbox(inbox)
-        for tags, outcome, failures in plan.outcomes():
-            self.link.settle(tags, outcome, failures)
-        consumer.detach()
-        return consumer.let_go()
-
-    def await_release(self, released: Future[None], timeout: float | None = None) -> None:
-        """Wait until a consumer has ended: whoever asks for its subscription next must find it free."""
-        try:
-            self.link.wait(released, "close a consumer", timeout)
-        except JMSException as error:
-            _log.debug("%s: %s", self.name, error)
-
-    def await_last_ack(self) -> None:
-        """Wait until the ack of the last message has left, before the next is handed out in AUTO mode (4.4.12-2).
-
-        Most often it has: then this costs nothing. If it cannot leave, the link is lost or about to be, which others say.
-        """
-        ack = self.last_ack
-        if ack is not None:
-            self.last_ack = None
-            if not ack.done():
-                with suppress(ProviderError, FutureTimeout):
-                    ack.result(self._ack_timeout)
-
-    def check_may_listen(self) -> None:
-        """Raise IllegalStateException when the session takes no message listeners; this one does."""
-
-    # ---- transactions ---------------------------------------------------------------------------------------------
     def commit(self) -> None:
         """Commit the transaction and begin the next; see Session."""
-        with self.turn:
-            commit(self, self._check_transacted("commit"))
+        self.parts.rules.check_commit("commit")
+        with self.parts.state.turn:
+            try:
+                self.parts.run(self.commit_steps())
+                return
+            except TransactionRolledBackException as error:
+                rolled_back = error
+        self.parts.run(self.parts.pause_steps())
+        raise rolled_back
+
+    def commit_steps(self) -> Steps[None]:
+        """See ``commit``."""
+        yield from self.parts.local_transaction("commit").commit_steps()
 
     def rollback(self) -> None:
         """Roll the transaction back and hand out again what it received; see Session."""
-        with self.turn:
-            rollback(self, self._check_transacted("rollback"))
+        self.parts.rules.check_commit("rollback")
+        with self.parts.state.turn:
+            self.parts.run(self.rollback_steps())
+        self.parts.run(self.parts.pause_steps())
+
+    def rollback_steps(self) -> Steps[None]:
+        """See ``rollback``."""
+        yield from self.parts.local_transaction("rollback").rollback_steps()
 
     def recover(self) -> None:
         """Hand out again what is delivered and not acknowledged; see Session."""
-        self.check_open()
-        if self.mode == TRANSACTED:
+        self.parts.run(self.recover_steps())
+
+    def recover_steps(self) -> Steps[None]:
+        """See ``recover``."""
+        self.parts.rules.check_recover()
+        self.parts.check_open()
+        if self.parts.mode == TRANSACTED:
             raise IllegalStateException("recover: the session is transacted; rollback recovers its messages")
-        with self.lock:
-            plan = self.ledger.recover()
-        self.carry_out(plan)
-
-    def _check_transacted(self, asked: str) -> LocalTransaction:
-        if self.closed or (self.closing and not self._in_listener):
-            raise IllegalStateException(f"{asked}: the session is closed", "closed")
-        if isinstance(self.transaction, NoTransaction):
-            raise IllegalStateException(f"{asked}: the session is not transacted, its mode is {MODES[self.mode]}")
-        if self.outbox.in_listener:
-            raise IllegalStateException(f"{asked}: a completion listener may not end the transaction of its own session")
-        self.check_open()
-        return self.transaction
-
-    # ---- sending --------------------------------------------------------------------------------------------------
-    def send(
-        self, producer: ProducerImpl, envelope: PlainEnvelope, message: Message, listener: CompletionListener | None
-    ) -> None:
-        """Send one envelope; returns when it is as safe as its delivery mode asks (4.6.1-1).
-
-        Raises:
-            JMSException: Refused, or not confirmed in time.
-        """
-        link = self.link
-        timeout = link.options.send_timeout_ms / 1000
-        tx = self.transaction.handle()
-        awaited = listener is None and tx is None and envelope.delivery_mode == PERSISTENT
-        ticket = Ticket(self.outbox, producer, message, listener, awaited)
-        if not link.window.enter(timeout):
-            raise JMSException(
-                f"send a message: {link.options.max_in_flight} sends are still unanswered after {timeout:.1f} s", "timeout"
-            )
-        with self.lock:
-            registered = self.outbox.register(ticket)
-        if not registered:
-            link.window.leave()
-            raise IllegalStateException("send: the session is closed", "closed")
-        try:
-            link.provider.send(producer.handle, envelope, tx, ticket)
-        except BaseException as error:
-            self.outbox.withdraw(ticket)
-            if not isinstance(error, Exception):
-                raise  # interrupted: the provider may have it, and answer it, or not
-            link.window.leave()
-            raise jms_error(error, "send a message") from error
-        if awaited:
-            self.outbox.wait_for(ticket, timeout)
-
-    # ---- links that are lost and made again -----------------------------------------------------------------------
-    def interrupted(self, cause: ProviderError) -> None:
-        """The link is lost and another one is on its way: forget what came by it. Called on a provider's thread."""
-        with self.lock:
-            self.interruptions.note(self.ledger.interrupted(self.consumers), cause)
-            self.changed.notify_all()
-
-    def resumed(self) -> None:
-        """Everything is there again: let messages come, and end what only waited for its last message's outcome."""
-        with self.lock:
-            consumers = dict(self.consumers)
-        for inbox, consumer in consumers.items():
-            if inbox.idle:
-                self.release(inbox)
-            else:
-                consumer.make_room()
-
-    # ---- closing --------------------------------------------------------------------------------------------------
-    def close_consumer(self, consumer: ConsumerImpl) -> None:
-        """Close one consumer: wait for its listener and receives, give back what waits; delivered ones keep their state."""
-        deadline = Deadline(self.link.options.close_timeout_ms)
-        with self.lock:
-            first, consumer.closed = not consumer.closed, True
-            if self.closing:
-                return
-            self.changed.notify_all()
-            if not self.dispatcher.is_own_thread:
-                orderly = self.dispatcher.idle(deadline, consumer) and self.changed.wait_for(
-                    lambda: not consumer.receiving, deadline.remaining()
-                )
-                if not orderly:
-                    _log.warning("close of a consumer on %r: its listener is still running", consumer.spec.address.name)
-        if not first:
-            return
-        consumer.stop_flow(deadline.remaining() or 0.0)
-        with self.lock:
-            self.listening.discard(consumer)
-            # What the application has had must not keep the consumer, and its subscription, in use.
-            held_back = self.ledger.flush()
-            plan = self.ledger.close_inbox(consumer.inbox, keep=consumer.exclusive)
-            idle = consumer.inbox.idle
-        if held_back is not None:
-            self.carry_out(held_back)
-        self.carry_out(plan)
-        if idle:
-            released = self.release(consumer.inbox)
-            if released is not None:
-                self.link.wait(released, "close a consumer", deadline.remaining())
-
-    def close_producer(self, producer: ProducerImpl) -> None:
-        """Close one producer: wait for what it sent and for its completion listeners (4.6.2.4-1)."""
-        if producer.pending and self.outbox.in_listener:
-            raise IllegalStateException("close: a completion listener may not close its own producer, or one that waits for it")
-        with self.lock:
-            first, producer.closed = not producer.closed, True
-            if self.closing:
-                return
-        deadline = Deadline(self.link.options.close_timeout_ms)
-        if not self.outbox.quiet(deadline, producer):
-            _log.warning("close of a producer: sends are still not confirmed")
-        if not first:
-            return
-        self.producers.pop(producer, None)
-        if self.link.lost is None:
-            self.link.call(lambda: self.link.provider.release(producer.handle), "close a producer", deadline.remaining())
+        yield from self.parts.recover_steps()
 
     def close(self) -> None:
         """Close the session; see Session."""
-        if self.closed:
-            return
-        self.check_may_close("session")
-        deadline = Deadline(self.link.options.close_timeout_ms)
-        if self.begin_close():
-            quiesce(self, deadline)
-            shut(self, deadline)
+        close_when_possible(lambda: run(self.close_steps()), apart=self.parts.link.closes_apart)
+
+    def close_steps(self) -> Steps[None]:
+        """See ``close``."""
+        if self.parts.rules.may_close():
+            yield from self.parts.close_steps()
+
+    # ---- messages -------------------------------------------------------------------------------------------------
+    def create_message(self) -> Message:
+        """Create a message without a body; see Session."""
+        return cast("Message", self._message(MessageKind.MESSAGE))
+
+    def create_bytes_message(self) -> BytesMessage:
+        """Create a BytesMessage; see Session."""
+        return cast("BytesMessage", self._message(MessageKind.BYTES))
+
+    def create_map_message(self) -> MapMessage:
+        """Create a MapMessage; see Session."""
+        return cast("MapMessage", self._message(MessageKind.MAP))
+
+    def create_stream_message(self) -> StreamMessage:
+        """Create a StreamMessage; see Session."""
+        return cast("StreamMessage", self._message(MessageKind.STREAM))
+
+    def create_object_message(self, object: Any = None) -> ObjectMessage:
+        """Create an ObjectMessage; see Session."""
+        message = cast("ObjectMessage", self._message(MessageKind.OBJECT))
+        if object is not None:
+            message.object = object
+        return message
+
+    def create_text_message(self, text: str | None = None) -> TextMessage:
+        """Create a TextMessage; see Session."""
+        message = cast("TextMessage", self._message(MessageKind.TEXT))
+        if text is not None:
+            message.text = text
+        return message
+
+    def _message(self, kind: MessageKind) -> MessageImpl:
+        self.parts.check_open()
+        self._connection.touch()
+        return create(kind, self._connection.codec)
+
+    # ---- destinations ---------------------------------------------------------------------------------------------
+    def create_queue(self, queue_name: str) -> Queue:
+        """Make a Queue object for a name; see Session."""
+        self.domain.check("create_queue")
+        self.parts.check_open()
+        return QueueImpl(queue_name)
+
+    def create_topic(self, topic_name: str) -> Topic:
+        """Make a Topic object for a name; see Session."""
+        self.domain.check("create_topic")
+        self.parts.check_open()
+        return TopicImpl(topic_name)
+
+    def create_temporary_queue(self) -> TemporaryQueue:
+        """Create a queue that lives with the connection; see Session."""
+        self.domain.check("create_temporary_queue")
+        return TemporaryQueueImpl(run(self.temporary_steps(topic=False)).name, self._connection)
+
+    def create_temporary_topic(self) -> TemporaryTopic:
+        """Create a topic that lives with the connection; see Session."""
+        self.domain.check("create_temporary_topic")
+        return TemporaryTopicImpl(run(self.temporary_steps(topic=True)).name, self._connection)
+
+    def temporary_steps(self, *, topic: bool) -> Steps[Address]:
+        """Create a temporary destination at the broker."""
+        self.parts.check_open()
+        kind, link = "topic" if topic else "queue", self.parts.link
+        link.require(f"temporary_{kind}", f"a temporary {kind}")
+        created = link.ask(lambda: link.provider.create_temporary(self.parts.handle, topic=topic))
+        address: Address = yield link.awaiting(created, f"create a temporary {kind}")
+        self._connection.temporaries.add(address)
+        return address
+
+    # ---- producers ------------------------------------------------------------------------------------------------
+    def create_producer(self, destination: Destination | None = None) -> MessageProducer:
+        """Create a producer; see Session."""
+        return run(self.add_producer_steps(ProducerImpl, destination))
+
+    def add_producer_steps(self, kind: type[P], destination: Destination | None) -> Steps[P]:
+        """Create a producer of one class and record it."""
+        parts, link = self.parts, self.parts.link
+        parts.check_open()
+        address = None if destination is None else parts.usable(destination)
+        opened = link.ask(lambda: link.provider.open_producer(parts.handle, address))
+        words = "create a producer" if address is None else f"create a producer for {address.name!r}"
+        handle: Handle = yield link.awaiting(opened, words)
+        producer = kind(parts, destination, address, handle)
+        parts.producers[producer] = None
+        return producer
+
+    # ---- consumers ------------------------------------------------------------------------------------------------
+    def create_consumer(
+        self, destination: Destination, message_selector: str | None = None, no_local: bool = False
+    ) -> MessageConsumer:
+        """Create a consumer; see Session."""
+        return run(self.add_plain_steps(ConsumerImpl, destination, message_selector, no_local))
+
+    def add_plain_steps(self, kind: type[C], destination: Destination, message_selector: str | None, no_local: bool) -> Steps[C]:
+        """Create an unshared, non-durable consumer of one class."""
+        address = self._consumable(destination)
+        # no_local has no defined effect on a queue (6.11.1-4): there it is left out.
+        return (yield from self._add_consumer(kind, address, message_selector, no_local=no_local and address.kind.is_topic))
+
+    def create_shared_consumer(
+        self, topic: Topic, shared_subscription_name: str, message_selector: str | None = None
+    ) -> MessageConsumer:
+        """Create a consumer on a shared non-durable subscription; see Session."""
+        return run(self.add_shared_steps(topic, shared_subscription_name, message_selector, durable=False))
+
+    def create_shared_durable_consumer(self, topic: Topic, name: str, message_selector: str | None = None) -> MessageConsumer:
+        """Create a consumer on a shared durable subscription; see Session."""
+        return run(self.add_shared_steps(topic, name, message_selector, durable=True))
+
+    def add_shared_steps(self, topic: Topic, name: str, message_selector: str | None, *, durable: bool) -> Steps[ConsumerImpl]:
+        """Create a consumer on a shared subscription."""
+        self.domain.check("create_shared_durable_consumer" if durable else "create_shared_consumer")
+        address = self._subscribable(topic, name)
+        if durable:
+            _refuse_temporary(address)
+            self.parts.link.require("shared_durable_subscription", "a shared durable subscription")
         else:
-            with self.lock:
-                self.changed.wait_for(lambda: self.closed, deadline.remaining())
+            self.parts.link.require("shared_subscription", "a shared non-durable subscription")
+        return (yield from self._add_consumer(ConsumerImpl, address, message_selector, name=name, shared=True, durable=durable))
 
-    def check_may_close(self, what: str) -> None:
-        """Raise IllegalStateException inside a listener of this session: it would wait for itself (4.3.5-4, 4.4.1-4)."""
-        if self.dispatcher.is_own_thread and self.dispatcher.running is not None:
-            raise IllegalStateException(f"close: a message listener may not close its own {what}")
-        if self.outbox.in_listener:
-            raise IllegalStateException(f"close: a completion listener may not close its own {what}")
+    def create_durable_consumer(
+        self, topic: Topic, name: str, message_selector: str | None = None, no_local: bool = False
+    ) -> MessageConsumer:
+        """Create the consumer of an unshared durable subscription; see Session."""
+        self.domain.check("create_durable_consumer")
+        return run(self.add_durable_steps(ConsumerImpl, topic, name, message_selector, no_local))
 
-    def begin_close(self) -> bool:
-        """Let nothing new begin; False when somebody else is closing already."""
-        with self.lock:
-            if self.closing:
-                return False
-            self.closing = True
-            self.flowing = False
-            self.dispatcher.stop()
-            return True
+    def create_durable_subscriber(
+        self, topic: Topic, name: str, message_selector: str | None = None, no_local: bool = False
+    ) -> TopicSubscriber:
+        """Create the subscriber of an unshared durable subscription; see Session."""
+        self.domain.check("create_durable_subscriber")
+        return run(self.add_durable_steps(TopicSubscriberImpl, topic, name, message_selector, no_local))
+
+    def add_durable_steps(self, kind: type[C], topic: Topic, name: str, message_selector: str | None, no_local: bool) -> Steps[C]:
+        """Create a consumer of one class on an unshared durable subscription."""
+        address = self._subscribable(topic, name)
+        _refuse_temporary(address)
+        link = self.parts.link
+        link.require("durable_subscription", "a durable subscription")
+        if link.options.client_id is None:
+            raise IllegalStateException(
+                f"the unshared durable subscription {name!r} needs a client id: set client_id on the factory or the connection"
+            )
+        return (yield from self._add_consumer(kind, address, message_selector, no_local=no_local, name=name, durable=True))
+
+    def create_browser(self, queue: Queue, message_selector: str | None = None) -> QueueBrowser:
+        """Create a browser; see Session."""
+        self.domain.check("create_browser")
+        address = self._consumable(queue)
+        if address.kind.is_topic:
+            raise InvalidDestinationException(f"create a browser: {address.name!r} is a topic, only queues can be browsed")
+        self.parts.link.require("browser", "a queue browser")
+        selector = checked_selector(message_selector)
+        if selector is not None:
+            self.parts.link.require("queue_selector", "a selector on a queue")
+        browser = BrowserImpl(self.parts, queue, address, selector)
+        self.parts.browsers[browser] = None
+        return browser
+
+    def unsubscribe(self, name: str) -> None:
+        """End a durable subscription; see Session."""
+        run(self.unsubscribe_steps(name))
+
+    def unsubscribe_steps(self, name: str) -> Steps[None]:
+        """See ``unsubscribe``."""
+        self.domain.check("unsubscribe")
+        self.parts.check_open()
+        _check_name(name)
+        link = self.parts.link
+        link.require("unsubscribe", "ending a durable subscription")
+        if self._connection.subscription_in_use(name):
+            raise IllegalStateException(
+                f"unsubscribe {name!r}: a consumer of it is active, or its messages are not acknowledged; close and finish first",
+                "in-use",
+            )
+        removed = link.ask(lambda: link.provider.remove(self.parts.handle, name))
+        yield link.awaiting(removed, f"unsubscribe {name!r}")
+
+    # ---- for application servers ----------------------------------------------------------------------------------
+    @property
+    def message_listener(self) -> MessageListener | None:
+        """Return the session's own listener, which application servers use; see Session."""
+        self.parts.rules.check_session_listener("message_listener")
+        self.parts.check_open()
+        return self.loaded.listener  # type: ignore[return-value]
+
+    @message_listener.setter
+    def message_listener(self, message_listener: MessageListenerLike | None) -> None:
+        self.parts.rules.check_session_listener("message_listener")
+        self.parts.check_open()
+        check_listener(message_listener)
+        self.loaded.listen(message_listener)
+
+    def run(self) -> None:
+        """Run the session's own listener over the messages loaded into it; see Session."""
+        self.parts.rules.check_session_listener("run")
+        self.parts.check_open()
+        self.loaded.run()
+
+    # ---- rules ----------------------------------------------------------------------------------------------------
+    def _consumable(self, destination: Destination) -> Address:
+        self.parts.check_open()
+        address = self.parts.usable(destination)
+        if address.kind.is_temporary and address not in self._connection.temporaries:
+            raise InvalidDestinationException(
+                f"consume from {address.name!r}: only the connection that created a temporary destination may (4.4.3-3)"
+            )
+        return address
+
+    def _subscribable(self, topic: Topic, name: str) -> Address:
+        address = self._consumable(topic)
+        if not address.kind.is_topic:
+            raise InvalidDestinationException(f"subscribe: {address.name!r} is a queue, subscriptions are for topics")
+        _check_name(name)
+        return address
+
+    def _add_consumer(
+        self,
+        kind: type[C],
+        address: Address,
+        message_selector: str | None,
+        *,
+        no_local: bool = False,
+        name: str | None = None,
+        shared: bool = False,
+        durable: bool = False,
+    ) -> Steps[C]:
+        """Create a consumer of one class and record it."""
+        if self.loaded.listener is not None:
+            raise IllegalStateException(
+                "the session has a message listener of its own, so it receives in no other way", "session-listener"
+            )
+        parts, link = self.parts, self.parts.link
+        selector = checked_selector(message_selector)
+        if selector is not None:
+            words = "topic" if address.kind.is_topic else "queue"
+            link.require(f"{words}_selector", f"a selector on a {words}")
+        if no_local:
+            link.require("no_local", "no_local")
+        options = link.options
+        prefetch = options.prefetch if self.prefetch is None else self.prefetch
+        spec = ConsumerSpec(
+            address,
+            selector,
+            no_local=no_local,
+            subscription=name,
+            durable=durable,
+            shared=shared,
+            # A wire that has a window of its own must not have the broker send more than the application may hold.
+            prefetch=min(prefetch, options.max_unacknowledged or prefetch),
+            deferred_acks=parts.mode in (TRANSACTED, CLIENT),
+            origin=link.origin,
+        )
+        left_over = self._left_over(spec)
+        if left_over is None:
+            opened = link.ask(lambda: link.provider.open_consumer(parts.handle, spec))
+            handle: Handle = yield link.awaiting(opened, f"create a consumer on {address.name!r}")
+            consumer = kind(parts, spec, handle)
+        else:
+            consumer = kind(parts, spec, *left_over)
+        with parts.state.lock:
+            parts.state.consumers[consumer.inbox] = consumer
+        if self.prepare is not None:
+            self.prepare(consumer)
+        consumer.open()
+        return consumer
+
+    def _left_over(self, spec: ConsumerSpec) -> tuple[Handle, Inbox] | None:
+        """Return what a closed consumer of an unshared durable subscription of this spec has, if not all of it is settled.
+
+        The provider knows that consumer until it is (contract, rule 4), so it would refuse a second one. Its inbox is open again.
+        """
+        state = self.parts.state
+        with state.lock:
+            for inbox, consumer in state.consumers.items():
+                if inbox.closed and consumer.exclusive and consumer.spec == spec and consumer.cause is None:
+                    state.ledger.reopen(inbox)
+                    return consumer.handle, inbox
+        return None
+
+
+def _refuse_temporary(address: Address) -> None:
+    if address.kind is DestinationKind.TEMPORARY_TOPIC:
+        raise InvalidDestinationException(f"a durable subscription on the temporary topic {address.name!r} cannot outlive it")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name or not encodable(name):
+        raise JMSException(f"a subscription name is text that can be written, and not empty; not {name!r}", "subscription-name")
+    if len(name) > _NAME_LIMIT:
+        raise JMSException(f"a subscription name has at most {_NAME_LIMIT} characters, this one {len(name)}", "subscription-name")

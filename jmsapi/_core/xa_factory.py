@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from jmsapi._core.context import SharedConnection, runtime
+from jmsapi._core.context import SharedConnection
 from jmsapi._core.factory import ConnectionFactoryImpl
+from jmsapi._core.runtime_exceptions import runtime
 from jmsapi._core.xa_session import XAConnectionImpl, XAJMSContextImpl, XAQueueConnectionImpl, XATopicConnectionImpl
 from jmsapi.api import (
     XAConnection,

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from jmsapi import xa
-from jmsapi._core.transaction import NoTransaction
-from jmsapi._core.waiting import Deadline
+from jmsapi._core.acknowledgement.transaction import NoTransaction
+from jmsapi._core.session_parts import SessionParts
+from jmsapi._core.waiting import Deadline, Steps, run
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import Xid
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
-from jmsapi.spi import BranchId, Handle, Outcome, XAProvider
-
-if TYPE_CHECKING:
-    from jmsapi._core.session import SessionImpl
+from jmsapi.spi import BranchId, Handle, Outcome, ProviderError, XAProvider
 
 __all__ = ["BranchTransaction", "XAResourceImpl", "xa_provider"]
 
@@ -42,10 +41,10 @@ class BranchTransaction(NoTransaction):
     """The branch that a session works in.
 
     Args:
-        session: The session.
+        session: The session's parts.
     """
 
-    def __init__(self, session: SessionImpl) -> None:
+    def __init__(self, session: SessionParts) -> None:
         self._session = session
         self.name: BranchId | None = None
         self.left: BranchId | None = None
@@ -69,38 +68,44 @@ class BranchTransaction(NoTransaction):
             )
         return self._handle
 
-    def end(self, flags: int, timeout: float | None = None) -> None:
+    def check_may_listen(self) -> None:
+        """Refuse: a listener knows of no branches."""
+        raise IllegalStateException(
+            "an XA session has no message listener: its messages are received inside a branch, by receive", "no-branch"
+        )
+
+    def end_steps(self, flags: int, timeout: float | None = None) -> Steps[None]:
         """End the work in the branch: what was received in it is accepted in it."""
         session, handle, name = self._session, self._handle, self.name
         if handle is None or name is None:
             return
         link = session.link
-        with session.lock:
+        with session.state.lock:
             tags = session.ledger.held()
             plan = session.ledger.committed()
         settled = link.ask(lambda: link.provider.settle(tags, Outcome.ACCEPTED, handle)) if tags else None
         self.name = self._handle = None
         ended = link.ask(lambda: xa_provider(link.provider).end_branch(session.handle, name, flags))
-        session.carry_out(plan)
+        yield from session.settlement.carry_out_steps(plan)
         if settled is not None:
-            link.wait(settled, "acknowledge in the branch", timeout)
-        link.wait(ended, "end", timeout)
+            yield link.awaiting(settled, "acknowledge in the branch", timeout)
+        yield link.awaiting(ended, "end", timeout)
 
-    def abandon(self, timeout: float) -> None:
+    def abandon_steps(self, timeout: float) -> Steps[None]:
         """The session is closed: what becomes of its work the transaction manager says later (4.4.1-3)."""
         self.left = self.name
-        self.end(xa.TMSUCCESS, timeout)
+        yield from self.end_steps(xa.TMSUCCESS, timeout)
 
 
-class XAResourceImpl:
+class XAResourceImpl(NotCopied):
     """The resource of one XA session.
 
     Args:
-        session: The session.
+        session: The session's parts.
         work: The branch it works in.
     """
 
-    def __init__(self, session: SessionImpl, work: BranchTransaction) -> None:
+    def __init__(self, session: SessionParts, work: BranchTransaction) -> None:
         self._session = session
         self._work = work
         self._scanning = False
@@ -121,18 +126,17 @@ class XAResourceImpl:
             self._ask("end", lambda provider: provider.end_branch(session.handle, name, flags))
             return
         timeout_ms = session.link.options.send_timeout_ms
-        if not session.outbox.quiet(Deadline(timeout_ms)):
+        if not run(session.sends.quiet_steps(Deadline(timeout_ms))):
             raise xa.XAException(f"end: sends are still not confirmed after {timeout_ms} ms", xa.XAER_RMERR)
-        failure = session.outbox.take_failure()
-        with session.lock:
-            broken = session.interruptions.take_broken()
-        spoiled = failure is not None or broken is not None
-        self._wrapped("end", lambda: work.end(xa.TMFAIL if spoiled else flags))
-        if failure is not None:
-            raise xa.XAException(f"end: a message of the branch was not sent ({failure})", xa.XA_RBROLLBACK) from failure
-        if broken is not None:
-            text = f"end: what was received in the branch cannot be accepted any more ({broken.message})"
-            raise xa.XAException(text, xa.XA_RBROLLBACK) from broken
+        reason = session.state.take_rollback_only()
+        self._wrapped("end", lambda: run(work.end_steps(flags if reason is None else xa.TMFAIL)))
+        if reason is not None and reason.deliveries_lost:
+            text = f"end: what was received in the branch cannot be accepted any more ({_cause(reason.cause)})"
+            raise xa.XAException(text, xa.XA_RBROLLBACK) from reason.cause
+        if reason is not None:
+            raise xa.XAException(
+                f"end: a message of the branch was not sent ({reason.cause})", xa.XA_RBROLLBACK
+            ) from reason.cause
 
     def prepare(self, xid: Xid) -> int:
         """Promise that a branch can be committed; see XAResource."""
@@ -176,6 +180,10 @@ class XAResourceImpl:
             raise
         except JMSException as error:
             raise xa.XAException(f"{asked}: the provider failed: {error}", xa.XAER_RMFAIL) from error
+
+
+def _cause(error: Exception) -> str:
+    return error.message if isinstance(error, ProviderError) else str(error)
 
 
 def _name(xid: object) -> BranchId:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from jmsapi._core.acknowledgement.ledger import TRANSACTED
 from jmsapi._core.connection import ConnectionImpl
-from jmsapi._core.context import JMSContextImpl, runtime
+from jmsapi._core.context import JMSContextImpl
 from jmsapi._core.domains import QueueConnectionImpl, QueueSessionImpl, TopicConnectionImpl, TopicSessionImpl
-from jmsapi._core.ledger import TRANSACTED
+from jmsapi._core.runtime_exceptions import runtime
 from jmsapi._core.session import SessionImpl
+from jmsapi._core.session_parts import SessionParts
 from jmsapi._core.xa_resource import BranchTransaction, XAResourceImpl
 from jmsapi.api import (
     JMSContext,
@@ -29,7 +31,7 @@ from jmsapi.api import (
     XATopicConnection,
     XATopicSession,
 )
-from jmsapi.errors import IllegalStateException, TransactionInProgressException, TransactionInProgressRuntimeException
+from jmsapi.errors import TransactionInProgressException, TransactionInProgressRuntimeException
 
 if TYPE_CHECKING:
     from jmsapi._core.context import SharedConnection
@@ -43,16 +45,17 @@ _WHY = "the transaction manager ends the transactions of an XA session, through 
 class XASessionImpl(SessionImpl, XASession):
     """A session for distributed transactions."""
 
-    def __init__(self, connection: ConnectionImpl, mode: int, number: int) -> None:
-        super().__init__(connection, mode, number)
-        self._work = BranchTransaction(self)
-        self.transaction = self._work
-        self._resource = XAResourceImpl(self, self._work)
+    def __init__(self, parts: SessionParts) -> None:
+        super().__init__(parts)
+        parts.transaction = work = BranchTransaction(parts)
+        # Outside of a branch nobody could say what becomes of a message that is handed out.
+        parts.check_hand_out = work.handle
+        self._resource = XAResourceImpl(parts, work)
 
     @property
     def session(self) -> Session:
         """Return the session as an ordinary one; see XASession."""
-        self.check_open()
+        self.parts.check_open()
         return self
 
     @property
@@ -68,20 +71,6 @@ class XASessionImpl(SessionImpl, XASession):
         """Refuse; see XASession."""
         raise TransactionInProgressException(f"rollback: {_WHY}")
 
-    def await_last_ack(self) -> None:
-        """Refuse to hand out a message outside of a branch: nobody could say what becomes of it.
-
-        Raises:
-            IllegalStateException: No branch has been started.
-        """
-        self._work.handle()
-
-    def check_may_listen(self) -> None:
-        """Refuse: a listener knows of no branches."""
-        raise IllegalStateException(
-            "an XA session has no message listener: its messages are received inside a branch, by receive", "no-branch"
-        )
-
 
 class XAQueueSessionImpl(XASessionImpl, QueueSessionImpl, XAQueueSession):
     """A session for queues and distributed transactions."""
@@ -89,7 +78,7 @@ class XAQueueSessionImpl(XASessionImpl, QueueSessionImpl, XAQueueSession):
     @property
     def queue_session(self) -> QueueSession:
         """Return the session as an ordinary one; see XAQueueSession."""
-        self.check_open()
+        self.parts.check_open()
         return self
 
 
@@ -99,7 +88,7 @@ class XATopicSessionImpl(XASessionImpl, TopicSessionImpl, XATopicSession):
     @property
     def topic_session(self) -> TopicSession:
         """Return the session as an ordinary one; see XATopicSession."""
-        self.check_open()
+        self.parts.check_open()
         return self
 
 

@@ -1,1 +1,1 @@
-"""Decorators of the seam: each is both a provider and a listener to one, and supplies what a broker lacks."""
+"""Decorators of the provider interface: each is a provider and takes the events of one, and supplies what a broker lacks."""

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
-from jmsapi._emulation.asking import asked
 from jmsapi._emulation.forwarding import Forwarding
+from jmsapi._emulation.guarded_calls import call_below
 from jmsapi.spi import (
     DONE,
     Address,
@@ -49,7 +49,7 @@ TX: Final = "tx"
 """The word for ``?emulate=``."""
 
 
-class _Held(Handle):
+class _BufferedTransaction(Handle):
     """One transaction: what is to be sent and acknowledged when it is committed."""
 
     __slots__ = ("acks", "lost", "producers", "sends")
@@ -76,12 +76,12 @@ class BufferedTransaction(Forwarding):
         self._guard = threading.Lock()
         self._active = False
         self._largest: int | None = None
-        self._open: set[_Held] = set()
+        self._open: set[_BufferedTransaction] = set()
         """Transactions that hold messages."""
         self._needed: dict[Handle, int] = {}
         """Producers by the number of transactions that hold messages for them."""
         self._leaving: set[Handle] = set()
-        """Those of them that the core has released."""
+        """Producers that the core has released while messages are held for them."""
 
     def changed(self, capabilities: Capabilities) -> Capabilities:
         """Take transactions over if there are none below."""
@@ -101,7 +101,7 @@ class BufferedTransaction(Forwarding):
 
     def begin(self, session: Handle) -> Future[Handle]:
         """Begin to hold."""
-        return completed(_Held()) if self._active else self.below.begin(session)
+        return completed(_BufferedTransaction()) if self._active else self.below.begin(session)
 
     def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
         """Hold a message; for its sender it is sent.
@@ -109,7 +109,7 @@ class BufferedTransaction(Forwarding):
         Raises:
             ProviderError: FORMAT; its body alone is larger than the broker takes.
         """
-        if not isinstance(tx, _Held):
+        if not isinstance(tx, _BufferedTransaction):
             self.below.send(producer, envelope, tx, token)
             return
         self._check_size(envelope)
@@ -134,14 +134,14 @@ class BufferedTransaction(Forwarding):
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
     ) -> Future[None]:
         """Hold acknowledgements under a transaction of ours."""
-        if not isinstance(tx, _Held):
+        if not isinstance(tx, _BufferedTransaction):
             return self.below.settle(tags, outcome, tx, failures)
         tx.acks += tags
         return DONE
 
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         """Send all and acknowledge; or forget all."""
-        if not isinstance(tx, _Held):
+        if not isinstance(tx, _BufferedTransaction):
             return self.below.end(tx, commit=commit)
         with self._guard:
             self._open.discard(tx)
@@ -171,7 +171,7 @@ class BufferedTransaction(Forwarding):
                         self._leaving.discard(producer)
                         released.append(producer)
         for producer in released:
-            asked(self.below.release, producer)
+            call_below(self.below.release, producer)
 
     def release(self, handle: Handle) -> Future[None]:
         """Keep a producer as long as messages are held for it."""
@@ -187,7 +187,7 @@ class BufferedTransaction(Forwarding):
         mine: dict[_Commit, list[Exception | None]] = {}
         others: list[SendResult] = []
         for token, error in results:
-            if isinstance(token, _Part):
+            if isinstance(token, _CommitToken):
                 mine.setdefault(token.commit, []).append(error)
             else:
                 others.append((token, error))
@@ -204,7 +204,7 @@ class BufferedTransaction(Forwarding):
         self.above.on_lost(cause)
 
 
-class _Part:
+class _CommitToken:
     """The token of one message that a commit sends."""
 
     __slots__ = ("commit",)
@@ -216,7 +216,7 @@ class _Part:
 class _Commit:
     """One commit on its way: at most a window of messages unanswered, the acknowledgements behind the last answer."""
 
-    def __init__(self, below: Provider, tx: _Held, window: int) -> None:
+    def __init__(self, below: Provider, tx: _BufferedTransaction, window: int) -> None:
         self.answer: Future[None] = Future()
         self._below = below
         self._sends = tx.sends
@@ -248,7 +248,7 @@ class _Commit:
                     self._ended = self._ended or ends
                     break
             try:
-                self._below.send(*item, None, _Part(self))
+                self._below.send(*item, None, _CommitToken(self))
             except ProviderError as error:
                 self.answered([error])
         if ends:
@@ -296,7 +296,7 @@ class _Commit:
 
     def _give_back(self) -> None:
         if self._acks:
-            asked(self._below.settle, self._acks, Outcome.FAILED)
+            call_below(self._below.settle, self._acks, Outcome.FAILED)
 
     def _acknowledge(self) -> None:
         if not self._acks:
@@ -312,4 +312,4 @@ class _Commit:
             fatal = isinstance(error, ProviderError) and error.fatal
             self.answer.set_exception(ProviderError(ErrorKind.IN_DOUBT, text, fatal=fatal))
 
-        asked(self._below.settle, self._acks, Outcome.ACCEPTED).add_done_callback(acknowledged)
+        call_below(self._below.settle, self._acks, Outcome.ACCEPTED).add_done_callback(acknowledged)

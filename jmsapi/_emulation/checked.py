@@ -1,4 +1,4 @@
-"""The contract of the seam, asserted from both sides: a decorator for tests and certification runs (``?checked=true``).
+"""The contract of the provider interface, asserted from both sides, in tests and certification runs (``?checked=true``).
 
 It changes nothing. What it sees broken it logs as an error of ``jmsapi.contract`` with the number of the rule in
 ``jmsapi.spi.provider``; a test run turns each such record into a failure. It costs about as much as the core itself.
@@ -26,7 +26,9 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
     Tag,
+    TakesBack,
     answered,
+    stop_consumer,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ T = TypeVar("T")
 _log = logging.getLogger("jmsapi.contract")
 
 
-class _Consumer:
+class _CheckedConsumer:
     """What is known of one consumer: its credit, whether it is released, which thread is filing deliveries of it."""
 
     __slots__ = ("browse", "credit", "filing", "released", "tags")
@@ -65,8 +67,8 @@ class Checked:
         self._guard = threading.Lock()
         self._events: Events | None = None
         self._capabilities: Capabilities | None = None
-        self._consumers: dict[Handle, _Consumer] = {}
-        self._unsettled: dict[Tag, _Consumer] = {}
+        self._consumers: dict[Handle, _CheckedConsumer] = {}
+        self._unsettled: dict[Tag, _CheckedConsumer] = {}
         self._in_transaction: dict[Handle, list[Tag]] = {}
         self._tokens: set[int] = set()
         self._lost = False
@@ -127,6 +129,11 @@ class Checked:
             self._check_error("send", error)
             raise
 
+    def take_back(self, token: object) -> None:
+        """Pass down, where sends can be taken back."""
+        if isinstance(self._provider, TakesBack):
+            self._provider.take_back(token)
+
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         """Add to what may be delivered."""
         self._calling("credit")
@@ -142,6 +149,11 @@ class Checked:
         """Nothing may be delivered once it is done."""
         self._calling("drain")
         return self._watched("drain", self._provider.drain(consumer), lambda _: self._drained(consumer))
+
+    def stop(self, consumer: Handle) -> Future[None]:
+        """Nothing may be delivered once it is done."""
+        self._calling("stop")
+        return self._watched("stop", stop_consumer(self._provider, consumer), lambda _: self._drained(consumer))
 
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
@@ -217,7 +229,7 @@ class Checked:
         try:
             self._tell().on_deliveries(consumer, deliveries)
         finally:
-            self._told()
+            self._reported()
             if watched is not None:
                 watched.filing = None
 
@@ -233,7 +245,7 @@ class Checked:
         try:
             self._tell().on_sent(results)
         finally:
-            self._told()
+            self._reported()
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """Pass on."""
@@ -241,10 +253,10 @@ class Checked:
         try:
             self._tell().on_closed(handle, cause)
         finally:
-            self._told()
+            self._reported()
 
     def on_lost(self, cause: ProviderError) -> None:
-        """Check that it is said once."""
+        """Check that it is reported once."""
         if self._given_up:
             self._broken(8, "the link is lost for good, and then lost again")
         self._lost, self._given_up = True, cause.fatal
@@ -257,7 +269,7 @@ class Checked:
         try:
             self._tell().on_lost(cause)
         finally:
-            self._told()
+            self._reported()
 
     def on_resumed(self) -> None:
         """Pass on; the one event from inside of which the core may call."""
@@ -266,7 +278,7 @@ class Checked:
 
     # ---- what is checked ------------------------------------------------------------------------------------------
     def _broken(self, rule: int, words: str) -> None:
-        _log.error("rule %d of the seam is broken: %s", rule, words, stack_info=True)
+        _log.error("rule %d of the provider interface is broken: %s", rule, words, stack_info=True)
 
     def _calling(self, call: str) -> None:
         if getattr(self._inside, "depth", 0):
@@ -278,7 +290,7 @@ class Checked:
             raise ProviderError(ErrorKind.PROTOCOL, "an event before open was called")
         return self._events
 
-    def _told(self) -> None:
+    def _reported(self) -> None:
         self._inside.depth -= 1
 
     def _need(self, feature: str) -> None:
@@ -310,7 +322,7 @@ class Checked:
 
     def _add(self, handle: Handle, spec: ConsumerSpec) -> None:
         with self._guard:
-            self._consumers[handle] = _Consumer(spec.browse)
+            self._consumers[handle] = _CheckedConsumer(spec.browse)
 
     def _forget(self, handle: Handle) -> None:
         with self._guard:

@@ -1,4 +1,4 @@
-"""The contract of the seam for a provider with distributed transactions; see ``checked``."""
+"""The contract of the provider interface for a provider with distributed transactions; see ``checked``."""
 
 from __future__ import annotations
 

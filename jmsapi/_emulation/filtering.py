@@ -3,7 +3,7 @@
 Each selector is planned (``jmsapi_selector.planner``): sent as it is, sent rewritten, or evaluated here. What a
 subscription delivers and does not match is acknowledged and dropped, so the result is the standard's, exactly; a browser
 just does not show it. On a queue that is not possible: a selector that the broker cannot answer is refused there, unless
-``?emulate=queue-selector`` asks for ``sifting``.
+``?emulate=queue-selector`` asks for the emulation of ``queue_selector``.
 
 The capabilities below decide: what is NATIVE there is pushed, what is NONE is done here.
 
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from jmsapi._emulation.asking import asked
 from jmsapi._emulation.forwarding import Forwarding
-from jmsapi._emulation.sifting import Sifter, sifted
+from jmsapi._emulation.guarded_calls import call_below
+from jmsapi._emulation.queue_selector import SelectingConsumer, open_selecting
 from jmsapi.spi import (
     Capabilities,
     ConsumerSpec,
@@ -36,9 +36,10 @@ from jmsapi.spi import (
     emulated,
     failed,
     none,
+    stop_consumer,
 )
 from jmsapi_selector import Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, Dialect, covers, plan
+from jmsapi_selector.planner import Action, Dialect, covers, plan
 
 if TYPE_CHECKING:
     from jmsapi.spi import Clock
@@ -50,21 +51,27 @@ QUEUE_SELECTOR = "queue-selector"
 
 
 class _Filter:
-    """What one consumer must not see."""
+    """Which messages are kept from one consumer."""
 
-    __slots__ = ("browse", "draining", "missed", "origin", "selector")
+    __slots__ = ("browse", "draining", "expiry", "missed", "origin", "selector", "stopped")
 
-    def __init__(self, selector: Selector | None, origin: str | None, browse: bool) -> None:
+    def __init__(self, selector: Selector | None, origin: str | None, browse: bool, expiry: Clock | None) -> None:
         self.selector = selector
         self.origin = origin
         self.browse = browse
+        self.expiry = expiry
+        """The clock by which expired messages are left out; None: they are not."""
         self.draining = False
         self.missed = 0
+        self.stopped = False
+        """Nothing more is wanted, until there is credit again."""
 
     def passes(self, delivery: Delivery) -> bool:
         envelope = delivery.envelope
         try:
             if self.origin is not None and envelope.origin == self.origin:
+                return False
+            if self.expiry is not None and 0 < envelope.expiration <= self.expiry.now_ms():
                 return False
             return self.selector is None or self.selector.matches(HeaderView(envelope))
         except ProviderError:
@@ -83,27 +90,28 @@ class Filtering(Forwarding):
 
     def __init__(self, provider: Provider, options: ProviderOptions, clock: Clock) -> None:
         super().__init__(provider)
-        self._sift = QUEUE_SELECTOR in options.emulate
+        self._emulates_queue_selector = QUEUE_SELECTOR in options.emulate
         self._clock = clock
+        self._local_expiry = options.local_expiry
         self._dialect: Dialect | None = None
         self._has: Capabilities | None = None
         self._filters: dict[Handle, _Filter] = {}
-        self._sifters: dict[Handle, Sifter] = {}
+        self._selecting: dict[Handle, SelectingConsumer] = {}
         """By the consumer below."""
-        self._matched: dict[Tag, Sifter] = {}
-        """Matches of sifters that must know when those are settled."""
+        self._matched: dict[Tag, SelectingConsumer] = {}
+        """Matches of selecting consumers that must know when those are settled."""
         self._transactions: dict[Handle, list[Tag]] = {}
 
     def changed(self, capabilities: Capabilities) -> Capabilities:
         """Fill in what is done here."""
         self._has = capabilities
-        self._dialect = DIALECTS.get(f"{capabilities.provider}-{capabilities.broker}")
+        self._dialect = capabilities.selectors
         changes: dict[str, Support] = {}
         if not capabilities.topic_selector:
             changes["topic_selector"] = emulated("evaluated here; what does not match is acknowledged and dropped")
         if not capabilities.no_local:
             changes["no_local"] = emulated("messages carry a mark of their sender; own ones are acknowledged and dropped")
-        if not capabilities.queue_selector and self._sift:
+        if not capabilities.queue_selector and self._emulates_queue_selector:
             changes["queue_selector"] = emulated("evaluated here; what does not match is hidden for a moment, then given back")
             changes["redelivered_flag"] = none("on a queue with a selector what was looked at and given back comes marked")
         return capabilities.with_(**changes) if changes else capabilities
@@ -119,14 +127,17 @@ class Filtering(Forwarding):
         if spec.selector is not None and (self._dialect is not None or not has.topic_selector):
             compiled = compile_selector(spec.selector)
             droppable = spec.address.kind.is_topic or spec.browse
-            action, pushed, recheck, caveats, why = self._planned(compiled, droppable)
+            action, pushed, recheck, caveats, why = self._planned(compiled, "topic" if spec.address.kind.is_topic else "queue")
+            if spec.browse and action is Action.LOCAL:
+                # Else a browser shows what a consumer with its selector would get; what is too much it can leave out.
+                action, pushed, recheck, caveats, why = self._planned(compiled, "topic")
             if spec.durable and pushed != spec.selector and self._dialect is not None and covers(compiled, self._dialect):
                 # The text that other clients of the subscription send too: with any other the broker would make it anew.
                 pushed, recheck = spec.selector, True
             if action is Action.LOCAL or recheck:
                 selector = compiled
-            if not droppable and (action is Action.LOCAL or (caveats and self._sift)):
-                if not self._sift:
+            if not droppable and (action is Action.LOCAL or (caveats and self._emulates_queue_selector)):
+                if not self._emulates_queue_selector:
                     return failed(
                         ProviderError(
                             ErrorKind.UNSUPPORTED,
@@ -136,20 +147,21 @@ class Filtering(Forwarding):
                     )
                 # Without credit at the broker a resting consumer would still hide messages: then it ends for its rest.
                 renews = not (has.release_while_open and has.broker_credit)
-                return sifted(self, session, replace(spec, selector=None), compiled, self._clock, renews=renews)
+                return open_selecting(self, session, replace(spec, selector=None), compiled, self._clock, renews=renews)
         below = replace(spec, selector=pushed, no_local=spec.no_local and origin is None)
         if spec.subscription is not None and (pushed != spec.selector or origin is not None):
-            # The broker compares what it is told with what it was told before; so it must be told of what is done here.
+            # The broker compares the terms with those given before, so they must include what is evaluated here.
             below = replace(below, terms=(spec.selector or "") + (" (no local)" if origin is not None else ""))
         future = self.below.open_consumer(session, below)
-        if selector is None and origin is None:
+        expiry = self._clock if spec.browse and has.browser_shows_expired and self._local_expiry is not False else None
+        if selector is None and origin is None and expiry is None:
             return future
-        return self._registered(future, _Filter(selector, origin, spec.browse))
+        return self._registered(future, _Filter(selector, origin, spec.browse, expiry))
 
-    def _planned(self, selector: Selector, droppable: bool) -> tuple[Action, str | None, bool, bool, str]:
+    def _planned(self, selector: Selector, destination: Literal["queue", "topic"]) -> tuple[Action, str | None, bool, bool, str]:
         if self._dialect is None:
             return Action.LOCAL, None, False, False, "it has no selectors"
-        decided = plan(selector, self._dialect, "topic" if droppable else "queue")
+        decided = plan(selector, self._dialect, destination)
         why = "; ".join(fault.reason for fault in decided.reasons)
         return decided.action, decided.text, decided.recheck, bool(decided.caveats), why
 
@@ -163,21 +175,24 @@ class Filtering(Forwarding):
     def release(self, handle: Handle) -> Future[None]:
         """Forget the filter with its consumer."""
         self._filters.pop(handle, None)
-        if isinstance(handle, Sifter):
-            for tag in [tag for tag, sifter in list(self._matched.items()) if sifter is handle]:
+        if isinstance(handle, SelectingConsumer):
+            for tag in [tag for tag, selecting in list(self._matched.items()) if selecting is handle]:
                 self._matched.pop(tag, None)
             return handle.release()
         return self.below.release(handle)
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         """Pass down, or to the one that scans a queue."""
-        if isinstance(consumer, Sifter):
+        if isinstance(consumer, SelectingConsumer):
             return consumer.credit(n)
+        watched = self._filters.get(consumer)
+        if watched is not None:
+            watched.stopped = False
         return self.below.credit(consumer, n)
 
     def drain(self, consumer: Handle) -> Future[None]:
         """Drain until what was dropped has been made up for: only matches use up credit."""
-        if isinstance(consumer, Sifter):
+        if isinstance(consumer, SelectingConsumer):
             return consumer.drain()
         watched = self._filters.get(consumer)
         if watched is None:
@@ -187,6 +202,16 @@ class Filtering(Forwarding):
         self._drain_on(consumer, watched, answer)
         return answer
 
+    def stop(self, consumer: Handle) -> Future[None]:
+        """Take the credit back; what is dropped meanwhile need not be made up for."""
+        if isinstance(consumer, SelectingConsumer):
+            return consumer.stop()
+        watched = self._filters.get(consumer)
+        if watched is None:
+            return stop_consumer(self.below, consumer)
+        watched.stopped = True
+        return stop_consumer(self.below, consumer)
+
     def _drain_on(self, consumer: Handle, watched: _Filter, answer: Future[None]) -> None:
         def drained(inner: Future[None]) -> None:
             error = inner.exception()
@@ -194,7 +219,7 @@ class Filtering(Forwarding):
             if error is not None:
                 watched.draining = False
                 answer.set_exception(error)
-            elif missed:
+            elif missed and not watched.stopped:
                 self.below.credit(consumer, missed)
                 self._drain_on(consumer, watched, answer)
             else:
@@ -206,7 +231,7 @@ class Filtering(Forwarding):
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
     ) -> Future[None]:
-        """Pass down, and tell sifters what of theirs is settled."""
+        """Pass down, and report to selecting consumers what of theirs is settled."""
         if not self._matched:
             return self.below.settle(tags, outcome, tx, failures)
         mine = [tag for tag in tags if tag in self._matched]
@@ -214,7 +239,7 @@ class Filtering(Forwarding):
             # Noted before it is asked: whatever becomes of the acknowledgement, the end of the transaction is the end of it.
             self._transactions.setdefault(tx, []).extend(mine)
             return self.below.settle(tags, outcome, tx, failures)
-        future = asked(self.below.settle, tags, outcome, tx, failures)
+        future = call_below(self.below.settle, tags, outcome, tx, failures)
         if mine:
             future.add_done_callback(lambda _: self._settled(mine))
         return future
@@ -226,7 +251,7 @@ class Filtering(Forwarding):
         again and settles later, unless the broker takes it back and delivers it anew.
         """
         mine = self._transactions.pop(tx, [])
-        future = asked(self.below.end, tx, commit=commit)
+        future = call_below(self.below.end, tx, commit=commit)
 
         def ended(done: Future[None]) -> None:
             error = done.exception()
@@ -242,40 +267,40 @@ class Filtering(Forwarding):
 
     def _settled(self, tags: Sequence[Tag]) -> None:
         for tag in tags:
-            sifter = self._matched.pop(tag, None)
-            if sifter is not None:
-                sifter.settled(1)
+            selecting = self._matched.pop(tag, None)
+            if selecting is not None:
+                selecting.settled(1)
 
-    # ---- what sifters stand on ------------------------------------------------------------------------------------
-    def adopt(self, inner: Handle, sifter: Sifter) -> None:
-        """Let the events of a consumer below come to a sifter."""
-        self._sifters[inner] = sifter
+    # ---- the host of selecting consumers ------------------------------------------------------------------------------------
+    def adopt(self, inner: Handle, selecting: SelectingConsumer) -> None:
+        """Let the events of a consumer below come to a selecting consumer."""
+        self._selecting[inner] = selecting
 
     def disown(self, inner: Handle) -> None:
         """Forget a consumer below that has ended."""
-        self._sifters.pop(inner, None)
+        self._selecting.pop(inner, None)
 
-    def give_up(self, sifter: Sifter, cause: ProviderError) -> None:
-        """Tell the core that a sifter has ended."""
-        self.above.on_closed(sifter, cause)
+    def give_up(self, selecting: SelectingConsumer, cause: ProviderError) -> None:
+        """Report that a selecting consumer has ended."""
+        self.above.on_closed(selecting, cause)
 
-    def hand_up(self, sifter: Sifter, deliveries: Sequence[Delivery]) -> None:
+    def hand_up(self, selecting: SelectingConsumer, deliveries: Sequence[Delivery]) -> None:
         """Give matches to the core; remember whose they are."""
-        if sifter.renews:
+        if selecting.renews:
             for delivery in deliveries:
-                self._matched[delivery.tag] = sifter
-        self.above.on_deliveries(sifter, deliveries)
+                self._matched[delivery.tag] = selecting
+        self.above.on_deliveries(selecting, deliveries)
 
     # ---- events ---------------------------------------------------------------------------------------------------
     def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
         """Pass on what matches, drop the rest and make up for its credit."""
         watched = self._filters.get(consumer)
         if watched is None:
-            sifter = self._sifters.get(consumer)
-            if sifter is None:
+            selecting = self._selecting.get(consumer)
+            if selecting is None:
                 self.above.on_deliveries(consumer, deliveries)
             else:
-                sifter.arrive(deliveries)
+                selecting.arrive(deliveries)
             return
         kept: list[Delivery] = []
         dropped: list[Tag] = []
@@ -291,13 +316,13 @@ class Filtering(Forwarding):
                 self.below.settle(dropped, Outcome.ACCEPTED)
             if watched.draining:
                 watched.missed += len(dropped)
-            else:
+            elif not watched.stopped:
                 self.below.credit(consumer, len(dropped))
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """Pass up, under the name that the core knows."""
-        sifter = self._sifters.get(handle)
-        if sifter is None:
+        selecting = self._selecting.get(handle)
+        if selecting is None:
             self.above.on_closed(handle, cause)
-        elif sifter.ended(handle):
-            self.above.on_closed(sifter, cause)
+        elif selecting.ended(handle):
+            self.above.on_closed(selecting, cause)

@@ -19,7 +19,9 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
     Tag,
+    TakesBack,
     answered,
+    stop_consumer,
 )
 
 __all__ = ["Forwarding"]
@@ -76,6 +78,11 @@ class Forwarding:
         """Pass down."""
         self.below.send(producer, envelope, tx, token)
 
+    def take_back(self, token: object) -> None:
+        """Pass down, where sends can be taken back."""
+        if isinstance(self.below, TakesBack):
+            self.below.take_back(token)
+
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         """Pass down."""
         return self.below.credit(consumer, n)
@@ -83,6 +90,10 @@ class Forwarding:
     def drain(self, consumer: Handle) -> Future[None]:
         """Pass down."""
         return self.below.drain(consumer)
+
+    def stop(self, consumer: Handle) -> Future[None]:
+        """Pass down, as a drain where there is nothing cheaper."""
+        return stop_consumer(self.below, consumer)
 
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,3 +28,17 @@ class Closing(ABC):
     def __exit__(self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         """Close the object, whether the block ended or raised."""
         self.close()
+
+    async def __aenter__(self) -> NoReturn:
+        """Refuse: what this object does blocks.
+
+        Raises:
+            TypeError: Always; it names the way.
+        """
+        raise TypeError(
+            f"{type(self).__name__} is of the blocking API, for `with`; for `async with` there are the contexts, consumers and"
+            " browsers of jmsapi.aio: `async with jmsapi.aio.connection_factory(url).create_context() as context`"
+        )
+
+    async def __aexit__(self, exc_type: object, exc: object, tb: object) -> None:  # noqa: B027  Python looks for both first
+        """Do nothing: no block is ever entered."""

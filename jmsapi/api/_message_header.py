@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jmsapi.api.destination import Destination
 
-__all__ = ["MessageHeader"]
+__all__ = ["HeaderFields"]
 
 
-class MessageHeader(ABC):
+class HeaderFields(ABC):
     """The header fields of a message."""
 
     __slots__ = ()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from jmsapi.api.destination import Destination
-    from jmsapi.api.jms_producer import JMSProducer
 
 __all__ = ["ProducerHeader"]
 
@@ -30,7 +29,7 @@ class ProducerHeader(ABC):
     def jms_correlation_id_as_bytes(self, jms_correlation_id_as_bytes: bytes | None) -> None: ...
 
     @abstractmethod
-    def set_jms_correlation_id_as_bytes(self, correlation_id: bytes | bytearray | memoryview | None) -> JMSProducer:
+    def set_jms_correlation_id_as_bytes(self, correlation_id: bytes | bytearray | memoryview | None) -> Self:
         """Set ``jms_correlation_id_as_bytes`` and return this producer.
 
         Spec: 11.2.4-19.
@@ -49,7 +48,7 @@ class ProducerHeader(ABC):
     def jms_correlation_id(self, jms_correlation_id: str | None) -> None: ...
 
     @abstractmethod
-    def set_jms_correlation_id(self, correlation_id: str | None) -> JMSProducer:
+    def set_jms_correlation_id(self, correlation_id: str | None) -> Self:
         """Set ``jms_correlation_id`` and return this producer.
 
         Spec: 11.2.4-18, 11.2.4-20.
@@ -68,7 +67,7 @@ class ProducerHeader(ABC):
     def jms_type(self, jms_type: str | None) -> None: ...
 
     @abstractmethod
-    def set_jms_type(self, jms_type: str | None) -> JMSProducer:
+    def set_jms_type(self, jms_type: str | None) -> Self:
         """Set ``jms_type`` and return this producer.
 
         Spec: 11.2.4-18, 11.2.4-20.
@@ -89,7 +88,7 @@ class ProducerHeader(ABC):
     def jms_reply_to(self, jms_reply_to: Destination | None) -> None: ...
 
     @abstractmethod
-    def set_jms_reply_to(self, reply_to: Destination | None) -> JMSProducer:
+    def set_jms_reply_to(self, reply_to: Destination | None) -> Self:
         """Set ``jms_reply_to`` and return this producer.
 
         Spec: 11.2.4-18.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from jmsapi.api.completion_listener import CompletionListener
-    from jmsapi.api.jms_producer import JMSProducer
 
 __all__ = ["ProducerOptions"]
 
@@ -28,7 +27,7 @@ class ProducerOptions(ABC):
     def disable_message_id(self, disable_message_id: bool) -> None: ...
 
     @abstractmethod
-    def set_disable_message_id(self, value: bool) -> JMSProducer:
+    def set_disable_message_id(self, value: bool) -> Self:
         """Set ``disable_message_id`` and return this producer.
 
         Spec: 3.4.3-5, 11.2.4-14.
@@ -47,7 +46,7 @@ class ProducerOptions(ABC):
     def disable_message_timestamp(self, disable_message_timestamp: bool) -> None: ...
 
     @abstractmethod
-    def set_disable_message_timestamp(self, value: bool) -> JMSProducer:
+    def set_disable_message_timestamp(self, value: bool) -> Self:
         """Set ``disable_message_timestamp`` and return this producer.
 
         Spec: 11.2.4-13, 11.4.3-1.
@@ -68,7 +67,7 @@ class ProducerOptions(ABC):
     def delivery_mode(self, delivery_mode: int) -> None: ...
 
     @abstractmethod
-    def set_delivery_mode(self, delivery_mode: int) -> JMSProducer:
+    def set_delivery_mode(self, delivery_mode: int) -> Self:
         """Set ``delivery_mode`` and return this producer.
 
         Spec: 3.4.11-15, 11.2.4-9, 11.2.4-21, 11.4.3-1.
@@ -89,7 +88,7 @@ class ProducerOptions(ABC):
     def priority(self, priority: int) -> None: ...
 
     @abstractmethod
-    def set_priority(self, priority: int) -> JMSProducer:
+    def set_priority(self, priority: int) -> Self:
         """Set ``priority`` and return this producer.
 
         Spec: 3.4.10-2, 11.2.4-10.
@@ -110,7 +109,7 @@ class ProducerOptions(ABC):
     def time_to_live(self, time_to_live: int) -> None: ...
 
     @abstractmethod
-    def set_time_to_live(self, time_to_live_ms: int) -> JMSProducer:
+    def set_time_to_live(self, time_to_live_ms: int) -> Self:
         """Set ``time_to_live`` and return this producer.
 
         Spec: 4.8-1, 11.2.4-11, 11.2.4-21.
@@ -132,7 +131,7 @@ class ProducerOptions(ABC):
     def delivery_delay(self, delivery_delay: int) -> None: ...
 
     @abstractmethod
-    def set_delivery_delay(self, delivery_delay_ms: int) -> JMSProducer:
+    def set_delivery_delay(self, delivery_delay_ms: int) -> Self:
         """Set ``delivery_delay`` and return this producer.
 
         Spec: 3.4.13-1, 4.12-1, 11.2.4-12.
@@ -153,7 +152,7 @@ class ProducerOptions(ABC):
     def async_(self, completion_listener: CompletionListener | None) -> None: ...
 
     @abstractmethod
-    def set_async(self, completion_listener: CompletionListener | None) -> JMSProducer:
+    def set_async(self, completion_listener: CompletionListener | None) -> Self:
         """Set ``async_`` and return this producer.
 
         Spec: 3.4.11-13, 10.2-10, 11.2.4-15.

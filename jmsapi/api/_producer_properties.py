@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 if TYPE_CHECKING:
-    from jmsapi.api.jms_producer import JMSProducer
     from jmsapi.values import PropertyType
 
 __all__ = ["ProducerProperties"]
@@ -17,22 +16,22 @@ class ProducerProperties(ABC):
 
     @overload
     @abstractmethod
-    def set_property(self, name: str, value: bool | str | None) -> JMSProducer: ...
+    def set_property(self, name: str, value: bool | str | None) -> Self: ...
 
     @overload
     @abstractmethod
-    def set_property(self, name: str, value: int, property_type: PropertyType | None = None) -> JMSProducer: ...
+    def set_property(self, name: str, value: int, property_type: PropertyType | None = None) -> Self: ...
 
     @overload
     @abstractmethod
-    def set_property(self, name: str, value: float, property_type: Literal["float", "double"] | None = None) -> JMSProducer: ...
+    def set_property(self, name: str, value: float, property_type: Literal["float", "double"] | None = None) -> Self: ...
 
     @overload
     @abstractmethod
-    def set_property(self, name: str, value: Any, property_type: PropertyType | None = None) -> JMSProducer: ...
+    def set_property(self, name: str, value: Any, property_type: PropertyType | None = None) -> Self: ...
 
     @abstractmethod
-    def set_property(self, name: str, value: Any, property_type: PropertyType | None = None) -> JMSProducer:
+    def set_property(self, name: str, value: Any, property_type: PropertyType | None = None) -> Self:
         """Set a property of the messages of the next sends.
 
         Without a type, a bool stays a boolean, an int becomes an int or, above 32 bits, a long, a float a double, a str
@@ -51,7 +50,7 @@ class ProducerProperties(ABC):
         """
 
     @abstractmethod
-    def clear_properties(self) -> JMSProducer:
+    def clear_properties(self) -> Self:
         """Forget all properties set on this producer.
 
         Returns:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from jmsapi.api.message import Message
     from jmsapi.api.message_listener import MessageListenerLike
+    from jmsapi.values import Timeout
 
 __all__ = ["JMSConsumer"]
 
@@ -52,11 +53,12 @@ class JMSConsumer(Closing):
     def message_listener(self, message_listener: MessageListenerLike | None) -> None: ...
 
     @abstractmethod
-    def receive(self, timeout_ms: float | None = None) -> Message | None:
+    def receive(self, timeout_ms: Timeout | None = None) -> Message | None:
         """Take the next message, waiting for one if none is here.
 
         Args:
-            timeout_ms: Longest wait, in milliseconds; None or 0 waits for ever. Not negative.
+            timeout_ms: Longest wait, in milliseconds or as a timedelta; None or 0 waits for ever. Not negative.
+                A float below 10 that is not named, as in ``receive(2.0)``, is warned of once: it looks like seconds.
         Returns:
             The message, or None when time is up or another thread closed the consumer.
         Raises:
@@ -90,7 +92,7 @@ class JMSConsumer(Closing):
         """
 
     @abstractmethod
-    def receive_body(self, body_type: type[T], timeout_ms: float | None = None) -> T | None:
+    def receive_body(self, body_type: type[T], timeout_ms: Timeout | None = None) -> T | None:
         """Take the next message and give its body.
 
         If the type does not fit, an automatically acknowledged message comes again next; with the other modes it counts
@@ -99,7 +101,8 @@ class JMSConsumer(Closing):
         Args:
             body_type: ``str``, ``bytes``, ``dict`` or the type of an object, or a base of it; see
                 ``Message.get_body``.
-            timeout_ms: Longest wait, in milliseconds; None or 0 waits for ever. Not negative.
+            timeout_ms: Longest wait, in milliseconds or as a timedelta; None or 0 waits for ever. Not negative.
+                A float below 10 that is not named, as in ``receive(2.0)``, is warned of once: it looks like seconds.
         Returns:
             The body, or None when time is up or another thread closed the consumer.
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jmsapi.api._closing import Closing
 from jmsapi.api._creations import Creations
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from jmsapi.api.exception_listener import ExceptionListenerLike
     from jmsapi.api.jms_consumer import JMSConsumer
     from jmsapi.api.jms_producer import JMSProducer
+    from jmsapi.api.message import Message
     from jmsapi.api.queue import Queue
     from jmsapi.api.queue_browser import QueueBrowser
     from jmsapi.api.topic import Topic
+    from jmsapi.values import Timeout
 
 __all__ = ["JMSContext"]
 
@@ -361,4 +363,27 @@ class JMSContext(Creations, Closing):
             IllegalStateRuntimeException: The context is closed, or injected.
             JMSRuntimeException: The provider failed.
         Spec: 11.2.5.1-24, 11.3.5-2.
+        """
+
+    @abstractmethod
+    def request(self, destination: Destination, body: Message | Any, *, timeout_ms: Timeout | None = None) -> Message | None:
+        """Send a request and wait for the reply, on a temporary queue that lives as long as this call. Beyond JMS.
+
+        It uses a session of its own: listeners of this context go on, and may call it. The request goes out with the defaults
+        of a new producer. It gets ``jms_reply_to`` and, unless it has one, a ``jms_correlation_id``; the first message that
+        comes to the temporary queue is the reply. A reply that comes too late is nowhere, as its queue is gone.
+
+        Args:
+            destination: Where whoever answers receives.
+            body: A message, or the body of one; see ``JMSProducer.send``.
+            timeout_ms: Longest wait, in milliseconds or as a timedelta; None or 0 waits for ever. Not negative.
+        Returns:
+            The reply, acknowledged; None when time is up, or when another thread closed the context, as with
+            ``QueueRequestor.request``.
+        Raises:
+            IllegalStateRuntimeException: The context is closed, or transacted: the request would wait for its commit.
+            UnsupportedFeatureRuntimeException: The provider has no temporary queues.
+            JMSRuntimeException: As ``JMSProducer.send`` and ``JMSConsumer.receive`` say.
+        Threads: any.
+        Spec: 5.10-2.
         """

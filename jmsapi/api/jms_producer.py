@@ -62,7 +62,10 @@ class JMSProducer(ProducerOptions, ProducerHeader, ProducerProperties):
     ) -> JMSProducer:
         """Send a message, or a new message made of a body, with the options, headers and properties of the producer.
 
-        A str makes a TextMessage, bytes a BytesMessage, a mapping a MapMessage, any other object an ObjectMessage.
+        A str makes a TextMessage, bytes a BytesMessage, a mapping a MapMessage. An instance of a dataclass or of a pydantic
+        model makes a TextMessage of JSON in ASCII with the property ``content_type`` = ``application/json``, which is beyond
+        JMS: its class is neither given to ``register_class`` nor named in ``object_allow``. Any other object makes an
+        ObjectMessage.
 
         Args:
             destination: Where to send it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final, TypeVar
 
-from jmsapi.api._message_header import MessageHeader
+from jmsapi.api._message_header import HeaderFields
 from jmsapi.api._message_properties import MessageProperties
 
 __all__ = ["Message"]
@@ -13,7 +13,7 @@ __all__ = ["Message"]
 T = TypeVar("T")
 
 
-class Message(MessageHeader, MessageProperties):
+class Message(HeaderFields, MessageProperties):
     """A message without a body, and what all kinds of message have in common: header fields, properties, acknowledging.
 
     A received message is read-only until ``clear_body`` and ``clear_properties``.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from jmsapi.api.message import Message
     from jmsapi.api.message_listener import MessageListenerLike
+    from jmsapi.values import Timeout
 
 __all__ = ["MessageConsumer"]
 
@@ -49,11 +50,12 @@ class MessageConsumer(Closing):
     def message_listener(self, message_listener: MessageListenerLike | None) -> None: ...
 
     @abstractmethod
-    def receive(self, timeout_ms: float | None = None) -> Message | None:
+    def receive(self, timeout_ms: Timeout | None = None) -> Message | None:
         """Take the next message, waiting for one if none is here.
 
         Args:
-            timeout_ms: Longest wait, in milliseconds; None or 0 waits for ever. Not negative.
+            timeout_ms: Longest wait, in milliseconds or as a timedelta; None or 0 waits for ever. Not negative.
+                A float below 10 that is not named, as in ``receive(2.0)``, is warned of once: it looks like seconds.
         Returns:
             The message, or None when time is up or another thread closed the consumer.
         Raises:

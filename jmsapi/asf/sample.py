@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
+from jmsapi._callbacks import check_callback
 from jmsapi.api import Connection, MessageListenerLike, ServerSession, ServerSessionPool, Session
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
 
@@ -128,6 +129,7 @@ class SampleServerSessionPool(ServerSessionPool):
         _check_capacity(capacity)
         if not callable(listener):
             raise IllegalArgumentException(f"a pool makes its listeners from a class or a function, not {listener!r}")
+        check_callback(listener, "what makes the pool's listeners")
         self._changed = threading.Condition()
         self._closed = False
         self._server_sessions: list[SampleServerSession] = []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
+from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import jmsapi
+from jmsapi.cli._terminal import say, tell
 
 if TYPE_CHECKING:
     from jmsapi.testing import LoopbackServer
@@ -37,6 +38,11 @@ def broker(
             help="Password that clients must give. Other users of the machine can see a command line, so use the variable.",
         ),
     ] = None,
+    max_frame: Annotated[int | None, typer.Option(min=1, help="Bytes of the largest frame.")] = None,
+    max_connections: Annotated[int | None, typer.Option(min=1, help="How many clients may be connected.")] = None,
+    max_waiting: Annotated[
+        int | None, typer.Option(min=1, help="Bytes that clients may have sent and that are not dealt with yet, all together.")
+    ] = None,
 ) -> None:
     """Serve a broker on 127.0.0.1 until interrupted, for development. The first line of output is its URL."""
     if where is not None and not where.startswith("inproc:"):
@@ -57,22 +63,24 @@ def broker(
         with jmsapi.connection_factory(url).create_connection():
             for number in (signal.SIGINT, signal.SIGTERM):
                 before[number] = signal.signal(number, end)
-            with _listening(url, port=port, user=user, password=password) as server:
-                print(server.url, flush=True)
+            limits = {"max_frame": max_frame, "max_connections": max_connections, "max_waiting": max_waiting}
+            with _listening(url, port=port, user=user, password=password, limits=limits) as server:
+                say(server.url)
                 _tell(server.url, url, user, stored="/" in url.partition("?")[0].removeprefix("inproc://"))
                 stop.wait()
-                print(f"jmsapi: stopping, {server.connections} clients are cut off", file=sys.stderr, flush=True)
+                tell(f"stopping, {server.connections} clients are cut off")
     finally:
         for caught, handler in before.items():
             signal.signal(caught, handler)
 
 
-def _listening(url: str, *, port: int, user: str | None, password: str | None) -> LoopbackServer:
+def _listening(url: str, *, port: int, user: str | None, password: str | None, limits: Mapping[str, Any]) -> LoopbackServer:
     # Loads the server and its wire, which no other command needs.
     from jmsapi.testing import LoopbackServer
 
     try:
-        return LoopbackServer(url, port=port, user=user, password=password)
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        return LoopbackServer(url, port=port, user=user, password=password, **given)
     except OSError as error:
         raise jmsapi.JMSException(f"broker: cannot listen on port {port}: {error.strerror}", "connection") from error
 
@@ -80,11 +88,9 @@ def _listening(url: str, *, port: int, user: str | None, password: str | None) -
 def _tell(url: str, served: str, user: str | None, *, stored: bool) -> None:
     login = "" if user is None else "   (with user name and password: stomp://USER:PASSWORD@...)"
     keeps = "keeps PERSISTENT messages in its file" if stored else "keeps everything in memory: it ends with this command"
-    print(
-        f"jmsapi: {served} is served here, and {keeps}. Interrupt to stop.\n"
+    tell(
+        f"{served} is served here, and {keeps}. Interrupt to stop.\n"
         f"  export JMSAPI_URL={url}{login}\n"
         f"  jmsapi send greetings hello; jmsapi browse greetings; jmsapi receive greetings\n"
-        f'  in Python: jmsapi.connection_factory("{url}")',
-        file=sys.stderr,
-        flush=True,
+        f'  in Python: jmsapi.connection_factory("{url}")'
     )

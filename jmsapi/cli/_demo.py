@@ -8,19 +8,18 @@ from collections.abc import Callable
 from typing import Annotated, Final, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 import jmsapi
 from jmsapi import ConnectionFactory, JMSContext, JMSException, Long, Message, Queue, TextMessage, Topic
 from jmsapi.cli._target import factory_for
+from jmsapi.cli._terminal import Styled, say_styled
 
 __all__ = ["demo"]
 
 DEADLINE_MS: Final = 10_000
 
 
-class Order(NamedTuple):
+class DemoOrder(NamedTuple):
     """One order of the story."""
 
     number: int
@@ -30,11 +29,11 @@ class Order(NamedTuple):
 
 
 ORDERS: Final = (
-    Order(1, "a kettle", "DE", 40),
-    Order(2, "a piano", "FR", 4_200),
-    Order(3, "two chairs", "DE", 180),
-    Order(4, "a tractor", "DE", 61_000),
-    Order(5, "a book", "JP", 15),
+    DemoOrder(1, "a kettle", "DE", 40),
+    DemoOrder(2, "a piano", "FR", 4_200),
+    DemoOrder(3, "two chairs", "DE", 180),
+    DemoOrder(4, "a tractor", "DE", 61_000),
+    DemoOrder(5, "a book", "JP", 15),
 )
 DESKS: Final = {
     "big orders": ("cyan", "total >= 1000", [2, 4]),
@@ -72,12 +71,11 @@ def demo(
     ] = "inproc://demo",
 ) -> None:
     """Process orders: a producer, two subscribers with different selectors, a transacted worker that fails once and recovers."""
-    console = Console(highlight=False)
     factory = factory_for(url)
     run = secrets.token_hex(3)
 
     def say(who: str, colour: str, what: str) -> None:
-        console.print(f"[bold {colour}]{who:>12}[/]  {escape(what)}", soft_wrap=True)
+        say_styled(Styled(f"{who:>12}", f"bold {colour}"), f"  {what}")
 
     with factory.create_context() as shop:
         has = jmsapi.capabilities(shop)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 import jmsapi
 from jmsapi import JMSContext, Message
 from jmsapi._showing import Unreadable, escaped, part, properties_head
-from jmsapi.cli._shown import body_head, for_terminal, json_line, printable
-from jmsapi.cli._target import NOT_ENOUGH, UrlOption, factory_for
+from jmsapi.cli._directory import CreateOption, JsonOption, YesOption, confirm, looking, note_if_unsure, require_queue
+from jmsapi.cli._message_json import as_json as message_as_json
+from jmsapi.cli._shown import body_head
+from jmsapi.cli._target import UrlOption
+from jmsapi.cli._terminal import Progress, say, say_json, show_table
 
 __all__ = ["browse", "purge", "stat"]
 
@@ -36,27 +34,31 @@ def browse(
     url: UrlOption,
     selector: SelectorOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Show so many, the first ones; 0 for all.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each: headers, properties, body.")] = False,
+    as_json: JsonOption = False,
+    wide: Annotated[bool, typer.Option("--wide", "-w", help="Cut nothing, however narrow the terminal is.")] = False,
+    create: CreateOption = False,
 ) -> None:
     """Show the messages of a queue, and leave them there."""
     shown = 0
     more = False
-    table = Table(
-        "#", "id", "sent", "type", "", "properties", "body", title=f"queue {escape(printable(name))}", title_justify="left"
-    )
-    with factory_for(url).create_context() as context, context.create_browser(context.create_queue(name), selector) as browser:
-        for message in browser.enumeration:
-            if shown == limit > 0:
-                more = True
-                break
-            shown += 1
-            if as_json:
-                print(for_terminal(json_line(message)), flush=True)
-            else:
-                table.add_row(str(shown), *(escape(cell) for cell in _cells(message)))
+    rows: list[list[str]] = []
+    with looking(url, create=create) as context:
+        require_queue(context, url, name, create=create)
+        with context.create_browser(context.create_queue(name), selector) as browser:
+            for message in browser.enumeration:
+                if shown == limit > 0:
+                    more = True
+                    break
+                shown += 1
+                if as_json:
+                    say_json(message_as_json(message))
+                else:
+                    rows.append([str(shown), *_cells(message)])
+        if not (shown or selector or create):
+            note_if_unsure(context, name)
     if not as_json:
-        Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
-        print(f"{shown} shown; there are more" if more else f"{shown} messages")
+        show_table(["#", "id", "sent", "type", "", "properties", "body"], rows, title=f"queue {name}", wide=wide)
+        say(f"{shown} shown; there are more" if more else f"{shown} messages")
 
 
 def _cells(message: Message) -> list[str]:
@@ -99,20 +101,24 @@ def purge(
     selector: SelectorOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Remove so many at most; 0 for all.")] = 0,
     wait: Annotated[int, typer.Option(min=1, help="Done when none comes for so long, in milliseconds.")] = 1000,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    create: CreateOption = False,
 ) -> None:
     """Remove the messages of a queue for good, a hundred in a transaction, and say how many they were.
 
     If it is interrupted, or the link breaks, what is committed by then is removed and said; all else stays.
     """
-    with factory_for(url).create_context(session_mode=JMSContext.AUTO_ACKNOWLEDGE) as context:
+    with looking(url, create=create) as context:
+        require_queue(context, url, name, create=create)
         has = jmsapi.capabilities(context)
         if not yes:
             where = f"{has.broker} {has.version}".strip()
-            _confirm(f"Remove {_how_many(limit)} of queue {printable(name)!r} on {where}{_chosen(selector)} for good?")
+            confirm(f"Remove {_how_many(limit)} of queue {name!r} on {where}{_chosen(selector)} for good?")
         mode = JMSContext.SESSION_TRANSACTED if has.transactions else JMSContext.CLIENT_ACKNOWLEDGE
         with context.create_context(mode) as worker:
             removed = 0
+            progress = Progress("messages removed", limit or None)
             try:
                 consumer = worker.create_consumer(worker.create_queue(name), selector)
                 more = True
@@ -126,9 +132,16 @@ def purge(
                     elif taken:
                         worker.acknowledge()
                     removed += taken
+                    progress.add(taken)
                     more = taken == due and removed != limit
             finally:
-                print(f"{removed} messages removed")
+                progress.end()
+                if as_json:
+                    say_json({"queue": name, "removed": removed, "seconds": round(progress.seconds, 3)})
+                else:
+                    say(f"{removed} messages removed in {progress.seconds:.1f} s")
+        if not (removed or selector or create):
+            note_if_unsure(context, name)
 
 
 def _how_many(limit: int) -> str:
@@ -136,46 +149,46 @@ def _how_many(limit: int) -> str:
 
 
 def _chosen(selector: str | None) -> str:
-    return "" if selector is None else f" where {printable(selector)}"
-
-
-def _confirm(question: str) -> None:
-    if not sys.stdin.isatty():
-        raise typer.BadParameter("nobody can be asked here; say --yes to remove the messages")
-    if not typer.confirm(question):
-        print("nothing was removed")
-        raise typer.Exit(NOT_ENOUGH)
+    return "" if selector is None else f" where {selector}"
 
 
 def stat(
     names: Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Names of queues.")],
     url: UrlOption,
     selector: SelectorOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each queue.")] = False,
+    as_json: JsonOption = False,
+    wide: Annotated[bool, typer.Option("--wide", "-w", help="Cut nothing, however narrow the terminal is.")] = False,
+    create: CreateOption = False,
 ) -> None:
     """Say how many messages wait in queues, by browsing them; what consumers hold and what is delayed is not counted."""
     found: list[dict[str, Any]] = []
-    with factory_for(url).create_context() as context:
+    with looking(url, create=create) as context:
         for name in names:
+            require_queue(context, url, name, create=create)
             found.append({"queue": name, **_counted(context, name, selector)})
+            if not (found[-1]["waiting"] or selector or create):
+                note_if_unsure(context, name)
             if as_json:
-                print(for_terminal(json.dumps(found[-1], ensure_ascii=False)), flush=True)
+                say_json(found[-1])
     if not as_json:
-        table = Table("queue", "waiting", "redelivered", "oldest")
-        for one in found:
-            oldest = "" if one["oldest"] is None else _time(one["oldest"])
-            table.add_row(escape(printable(one["queue"])), str(one["waiting"]), str(one["redelivered"]), oldest)
-        Console(highlight=False).print(table)
+        rows = [
+            [one["queue"], str(one["waiting"]), str(one["redelivered"]), "" if one["oldest"] is None else _time(one["oldest"])]
+            for one in found
+        ]
+        show_table(["queue", "waiting", "redelivered", "oldest"], rows, wide=wide)
 
 
 def _counted(context: JMSContext, name: str, selector: str | None) -> dict[str, Any]:
     waiting = redelivered = 0
     oldest: int | None = None
+    progress = Progress("messages counted")
     with context.create_browser(context.create_queue(name), selector) as browser:
         for message in browser.enumeration:
             waiting += 1
+            progress.add()
             redelivered += message.jms_redelivered
             sent = part(partial(getattr, message, "jms_timestamp"))
             if isinstance(sent, int) and sent and (oldest is None or sent < oldest):
                 oldest = sent
+    progress.end()
     return {"waiting": waiting, "redelivered": redelivered, "oldest": oldest}

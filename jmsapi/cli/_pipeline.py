@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from jmsapi.cli._directory import JsonOption
+from jmsapi.cli._terminal import say, say_json, tell
 from jmsapi.errors import JMSException
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Read from JMS, transform by SQL, write to files or to JMS; on Spark.", no_args_is_help=True)
-FileArgument = Annotated[Path, typer.Argument(metavar="PIPELINE.TOML", help="The pipeline; see docs/spark.md.")]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="PIPELINE.TOML", exists=True, dir_okay=False, help="The pipeline; see docs/spark.md.")
+]
 
 
 @app.command("check")
-def check(file: FileArgument) -> None:
+def check(file: FileArgument, as_json: JsonOption = False) -> None:
     """Check a pipeline: every option of source and sink. Connects to nothing."""
     from jmsapi.spark.pipeline import read_pipeline
 
@@ -27,7 +30,10 @@ def check(file: FileArgument) -> None:
     target = (
         pipeline.sink.path or pipeline.sink_options().get("queue") or pipeline.sink_options().get("topic") or "destination column"
     )
-    print(f"{file}: {source} to {pipeline.sink.format} {target}, {pipeline.run.trigger}")
+    if as_json:
+        say_json({"source": source, "format": pipeline.sink.format, "target": target, "trigger": pipeline.run.trigger})
+    else:
+        say(f"{file}: {source} to {pipeline.sink.format} {target}, {pipeline.run.trigger}")
 
 
 @app.command("run")
@@ -47,13 +53,13 @@ def run(file: FileArgument) -> None:
         if stop:
             raise KeyboardInterrupt
         stop = True
-        print("jmsapi: stopping; once more to stop at once", file=sys.stderr, flush=True)
+        tell("stopping; once more to stop at once")
 
     before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        rows = run_pipeline(pipeline, spark, lambda line: print(line, flush=True), lambda: stop)
+        rows = run_pipeline(pipeline, spark, say, lambda: stop)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         spark.stop()
-    print(f"{rows} rows")
+    say(f"{rows} rows")

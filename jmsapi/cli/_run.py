@@ -12,14 +12,16 @@ import signal
 import sys
 import traceback
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from enum import Enum
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from jmsapi._showing import escaped
+from jmsapi.cli._supervisor import Supervisor, is_worker, stop_with_parent
+from jmsapi.cli._terminal import printable, tell
 
 if TYPE_CHECKING:
     from jmsapi.listener import Deployment
@@ -30,12 +32,28 @@ _log = logging.getLogger("jmsapi.listener")
 _FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 
 
+class LogLevel(Enum):
+    """From which level on the log is shown."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class _Printable(logging.Formatter):
+    """Writes nothing that steers a terminal: a peer may have written what is logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 class _Told(BaseException):
     """A signal came while there was nothing to do but wait for it."""
 
 
 class _Signals:
-    """What the process is told."""
+    """Handler of SIGTERM and SIGINT: the first asks for an orderly end."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -43,6 +61,10 @@ class _Signals:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.name:
+            # A service manager may signal every process of a service, and the one that watches a worker passes its signal on, so
+            # a worker is told twice although it is to end in order. What ends it at once is a kill.
+            if is_worker():
+                return
             os._exit(128 + number)
         self.name = signal.Signals(number).name
         if self.waiting:
@@ -79,14 +101,62 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the traceback when the module cannot be imported.")
     ] = False,
+    log_level: Annotated[
+        LogLevel,
+        typer.Option(
+            "--log-level",
+            help="Write lines to standard error from here on, unless the module sets up logging: debug, info, warning, error.",
+        ),
+    ] = LogLevel.INFO,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port",
+            min=0,
+            max=65535,
+            help="Serve /metrics, /health/live and /health/ready here; 0 for any port. With several workers each has the next.",
+        ),
+    ] = None,
+    metrics_host: Annotated[str, typer.Option("--metrics-host", help="Address to serve them on; all by default.")] = "",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="How many processes run the listeners; if one ends, all do.")
+    ] = 1,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Start anew when a Python file below the working directory changes.")
+    ] = False,
 ) -> None:
     """Run the listeners of a module until SIGTERM or SIGINT; a second signal ends at once. A line tells of each step."""
-    # First: the module may set up logging.
-    deployment = _deployment(app, url, verbose=verbose)
-    with _log_on_stderr():
-        orderly = _run(app, deployment)
+    if workers > 1 or reload:
+        same = [app, "--log-level", log_level.value, "--metrics-host", metrics_host]
+        same += ["--verbose"] if verbose else []
+        with _log_on_stderr(log_level):
+            orderly = Supervisor(same, url, workers, metrics_port, Path.cwd() if reload else None).run()
+    else:
+        # First: the module may set up logging.
+        deployment = _deployment(app, url, verbose=verbose)
+        with _log_on_stderr(log_level), _served(deployment, metrics_host, metrics_port):
+            orderly = _run(app, deployment)
     if not orderly:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _served(deployment: Deployment, host: str, port: int | None) -> Generator[None]:
+    if port is None:
+        yield
+        return
+    from jmsapi.cli._health_server import serving
+
+    with ExitStack() as stack:
+        try:
+            taken = stack.enter_context(serving(deployment, host, port))
+        except ImportError as error:
+            raise typer.BadParameter(f"--metrics-port needs prometheus-client: pip install 'jmsapi[cli]' ({error})") from None
+        except OSError as error:
+            tell(f"metrics cannot be served on port {port}: {error.strerror or error}")
+            raise typer.Exit(1) from None
+        _log.info("serves /metrics and /health on port %d", taken)
+        yield
 
 
 def _run(app: str, deployment: Deployment) -> bool:
@@ -94,6 +164,7 @@ def _run(app: str, deployment: Deployment) -> bool:
     signals = _Signals()
     before = {number: signal.signal(number, signals) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        stop_with_parent()
         _log.info("%s: starts %d endpoints", app, len(deployment.names))
         try:
             deployment.start()
@@ -143,23 +214,23 @@ def _imported(module: str, *, verbose: bool) -> object:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         last = traceback.extract_tb(error.__traceback__)[-1]
         at = "" if isinstance(error, SyntaxError) else f", in {last.filename}, line {last.lineno}"
-        print(f"jmsapi: {escaped(' '.join(f'{module!r} cannot be imported: {what}{at}'.split()))}", file=sys.stderr)
+        tell(" ".join(f"{module!r} cannot be imported: {what}{at}".split()))
         raise typer.Exit(1) from None
 
 
 @contextmanager
-def _log_on_stderr() -> Generator[None]:
+def _log_on_stderr(level: LogLevel) -> Generator[None]:
     """Have a line for each step, unless the module has set up logging by itself."""
     logger = logging.getLogger("jmsapi")
     if any(not isinstance(one, logging.NullHandler) for one in (*logger.handlers, *logging.getLogger().handlers)):
         yield
         return
-    handler, level = logging.StreamHandler(), logger.level
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler, before = logging.StreamHandler(), logger.level
+    handler.setFormatter(_Printable(_FORMAT))
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(level.value.upper())
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(level)
+        logger.setLevel(before)

@@ -1,32 +1,16 @@
-"""Messages on standard output: as JSON for programs, and as text that cannot steer a terminal."""
+"""Bodies of messages for people."""
 
 from __future__ import annotations
 
 import base64
-import json
-import sys
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from jmsapi import Message, ObjectMessage
-from jmsapi._showing import Unreadable, body_of, escaped, head, part, properties_of
+from jmsapi._showing import body_of, head, part
 
-__all__ = ["body_head", "for_terminal", "json_line", "plain", "printable", "shown_body"]
+__all__ = ["body_head", "plain", "shown_body"]
 
 _WIDEST: Final = 48
-_HEADERS: Final[dict[str, Callable[[Message], Any]]] = {
-    "JMSMessageID": lambda message: message.jms_message_id,
-    "JMSTimestamp": lambda message: message.jms_timestamp,
-    "JMSCorrelationID": lambda message: message.jms_correlation_id,
-    "JMSReplyTo": lambda message: None if message.jms_reply_to is None else str(message.jms_reply_to),
-    "JMSDestination": lambda message: str(message.jms_destination),
-    "JMSDeliveryMode": lambda message: message.jms_delivery_mode,
-    "JMSRedelivered": lambda message: message.jms_redelivered,
-    "JMSType": lambda message: message.jms_type,
-    "JMSExpiration": lambda message: message.jms_expiration,
-    "JMSPriority": lambda message: message.jms_priority,
-}
 
 
 def shown_body(message: Message) -> object:
@@ -43,39 +27,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return value
-
-
-def json_line(message: Message) -> str:
-    """Return headers, properties and body as one line of JSON; what cannot be read is null, and ``unreadable`` says why."""
-    unreadable: dict[str, str] = {}
-
-    def read(name: str, value: Any) -> Any:
-        if isinstance(value, Unreadable):
-            unreadable[name] = value.why
-            return None
-        return plain(value)
-
-    content = {
-        "headers": {name: read(name, part(partial(get, message))) for name, get in _HEADERS.items()},
-        "properties": read("properties", part(lambda: properties_of(message))),
-        "body": read("body", shown_body(message)),
-    }
-    return json.dumps(content | ({"unreadable": unreadable} if unreadable else {}), ensure_ascii=False)
-
-
-def for_terminal(text: str) -> str:
-    """Return text as standard output may have it: unchanged, but on a terminal without what would steer it.
-
-    What its encoding cannot say, such as half of a surrogate pair, is escaped.
-    """
-    encoding = sys.stdout.encoding or "utf-8"
-    said = text.encode(encoding, "backslashreplace").decode(encoding)
-    return printable(said) if sys.stdout.isatty() else said
-
-
-def printable(text: str) -> str:
-    """Return text with everything escaped that is neither printable nor a line end or tab."""
-    return escaped(text, keep="\n\t")
 
 
 def body_head(message: Message) -> str:

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import logging
-import sys
+import os
 from collections.abc import Callable
-from typing import Annotated, Final
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
 
 import typer
 
 import jmsapi
 from jmsapi import Byte, ConnectionFactory, Double, Float, Int, Long, Short, Value
+from jmsapi.cli._terminal import tell
+from jmsapi.config import load_config
 
-__all__ = ["NOT_ENOUGH", "PropertyOptions", "UrlOption", "factory_for", "properties_from"]
+__all__ = [
+    "BROKEN_PIPE",
+    "INTERRUPTED",
+    "NOT_ENOUGH",
+    "NO_SUCH_QUEUE",
+    "PropertyOptions",
+    "UrlOption",
+    "factory_for",
+    "opened",
+    "properties_from",
+    "settings_of",
+]
 
 NOT_ENOUGH: Final = 3
 """Exit code: fewer messages than asked for, or no match."""
+NO_SUCH_QUEUE: Final = 4
+"""Exit code: the broker has no queue of that name."""
+INTERRUPTED: Final = 130
+"""Exit code: it was interrupted."""
+BROKEN_PIPE: Final = 141
+"""Exit code: who read the output has ended, as a shell has it for a process that SIGPIPE ended."""
 
 UrlOption = Annotated[
     str,
@@ -40,20 +60,53 @@ PropertyOptions = Annotated[
 
 
 class _OnStderr(logging.Handler):
-    """Writes to what standard error is at the moment."""
+    """Writes to what standard error is at the moment; a peer may have written what is logged."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        print(f"jmsapi: {record.getMessage()}", file=sys.stderr)
+        tell(record.getMessage())
 
 
-def factory_for(url: str) -> ConnectionFactory:
-    """Return a factory for a URL, or the one of that name in ``jmsapi.toml``; how lost links are made again is told on stderr."""
+def factory_for(url: str, **options: object) -> ConnectionFactory:
+    """Return a factory for a URL, or the one of that name in ``jmsapi.toml``; how lost links are made again is told on stderr.
+
+    Args:
+        url: As it was given.
+        options: Options that win over those of the URL and the file.
+    """
     log = logging.getLogger("jmsapi.reconnect")
     if not log.handlers:
         log.addHandler(_OnStderr())
         log.setLevel(logging.INFO)
-    return jmsapi.connection_factory(url) if ":" in url else jmsapi.lookup(url, ConnectionFactory)
+    found = _of_file(url)
+    if found is None and ":" not in url:
+        # It may be registered in this process; if not, the error names what is near.
+        return jmsapi.lookup(url, ConnectionFactory)
+    place, own = found or (url, {})
+    return jmsapi.connection_factory(place, **own | options)
+
+
+def _of_file(url: str) -> tuple[str, dict[str, object]] | None:
+    """Return URL and options of a factory of ``jmsapi.toml``; None if that was no such name."""
+    factories = {} if ":" in url else load_config().factories
+    return factories[url].resolved(url, os.environ) if url in factories else None
+
+
+def opened(file: Path, mode: str) -> IO[Any]:
+    """Open a file that the command line names.
+
+    Raises:
+        typer.BadParameter: It cannot be opened; the command then ends with code 2.
+    """
+    try:
+        return file.open(mode, encoding=None if "b" in mode else "utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be {'read' if mode == 'rb' else 'written'}: {error.strerror}") from None
+
+
+def settings_of(url: str) -> tuple[str, dict[str, object]]:
+    """Return the URL that was given, or URL and options of the factory of that name in ``jmsapi.toml``."""
+    return _of_file(url) or (url, {})
 
 
 def _boolean(text: str) -> bool:

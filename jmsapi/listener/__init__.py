@@ -38,8 +38,8 @@ from jmsapi.listener.endpoint_definition import EndpointDefinition
 from jmsapi.listener.errors import ApplicationException, DeploymentException, EJBException
 from jmsapi.listener.health import DeploymentHealth, EndpointHealth, EndpointState
 from jmsapi.listener.message_driven_context import MessageDrivenContext, UserTransaction, message_driven_context
+from jmsapi.listener.runtime_context import ContainerTransactions
 from jmsapi.listener.runtime_endpoint import MessageEndpoint
-from jmsapi.listener.runtime_transactions import ContainerTransactions
 from jmsapi.listener.server_instance import ServerInstance
 from jmsapi.listener.subscription import Subscription, SubscriptionKind, subscription_of
 from jmsapi.listener.transaction_attribute import TransactionAttribute

@@ -16,10 +16,10 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from jmsapi.config import closest
+from jmsapi._validation import closest
 from jmsapi.errors import InvalidSelectorException
 from jmsapi.listener.errors import DeploymentException
-from jmsapi.listener.subscription import LONGEST_NAME, VALID_NAME
+from jmsapi.listener.subscription_name import LONGEST_NAME, VALID_NAME
 from jmsapi.listener.transaction_attribute import TransactionAttribute
 from jmsapi.selector import compile_selector
 
@@ -101,7 +101,7 @@ class ActivationSpec(BaseModel):
     acknowledge_mode: AcknowledgeMode = AcknowledgeMode.AUTO
     """Counts where the container has no transaction."""
     message_selector: str | None = None
-    """Which messages; None for all."""
+    """Selector of the messages to receive; None for all."""
     subscription_durability: Durability = Durability.NON_DURABLE
     client_id: str | None = Field(default=None, min_length=1)
     """Client id of the endpoint's connection; not with a scope."""
@@ -132,7 +132,7 @@ class ActivationSpec(BaseModel):
     redelivery_delay_ms: _Milliseconds = 0
     """The wait before a message that failed comes again; 0 for at once."""
     redelivery_backoff: float = Field(default=1.0, ge=1.0, le=1000.0, allow_inf_nan=False)
-    """What the wait is multiplied with each time."""
+    """Factor by which the wait for the next redelivery grows each time."""
     redelivery_max_delay_ms: _Milliseconds = 60_000
     """The longest wait."""
     redelivery_jitter: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
@@ -150,7 +150,7 @@ class ActivationSpec(BaseModel):
     connection_retry_delay_ms: _Milliseconds = 1_000
     """The wait before a connection or consumer that failed is made again."""
     connection_retry_backoff: float = Field(default=2.0, ge=1.0, le=1000.0, allow_inf_nan=False)
-    """What that wait is multiplied with each time, until a success."""
+    """Factor by which the wait for the next attempt to connect grows each time, until one succeeds."""
     connection_retry_max_delay_ms: _Milliseconds = 30_000
     """The longest such wait."""
     connection_retry_limit: int | None = Field(default=None, ge=0)

@@ -24,13 +24,15 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import PydanticSchemaGenerationError, TypeAdapter
 
+from jmsapi._callbacks import is_asynchronous, is_coroutine_function
+from jmsapi._validation import closest
 from jmsapi.api import (
     BytesMessage,
     JMSContext,
@@ -39,7 +41,6 @@ from jmsapi.api import (
     ObjectMessage,
     TextMessage,
 )
-from jmsapi.config import closest
 from jmsapi.errors import JMSException
 from jmsapi.injection import marks_of
 from jmsapi.listener.errors import DeploymentException
@@ -104,12 +105,14 @@ class CallPlan:
         named: The same for keyword-only arguments.
         batch: Whether it takes lists of messages.
         injected: Whether it has arguments that an ``Injector`` supplies.
+        asynchronous: Whether it is a coroutine function, or says that it returns something to await.
     """
 
     positional: tuple[Callable[[Any], object], ...]
     named: tuple[tuple[str, Callable[[Any], object]], ...]
     batch: bool
     injected: bool
+    asynchronous: bool
 
 
 def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> CallPlan:
@@ -122,8 +125,9 @@ def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> Cal
     Raises:
         DeploymentException: It asks for what no message has (``bad-callback``).
     """
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise _bad(what, "a container calls it on a thread of its own, and nobody awaits or iterates it: write a plain def")
+    asynchronous = is_coroutine_function(function)
+    if not asynchronous and is_asynchronous(function):
+        raise _bad(what, "it is a generator function, and nobody iterates what it returns: write def or async def without yield")
     parameters = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -169,7 +173,12 @@ def plan_call(function: Callable[..., object], what: str, *, bound: bool) -> Cal
         raise _bad(what, "a callback of batches takes one list, and nothing else of a message: take a list of Message")
     if not takes:
         raise _bad(what, "it takes nothing of a message: give it an argument, such as message: Message")
-    return CallPlan(tuple(positional), tuple(named), batch, injected)
+    return CallPlan(tuple(positional), tuple(named), batch, injected, asynchronous or _is_awaited(hints.get("return")))
+
+
+def _is_awaited(hint: Any) -> bool:
+    kind = get_origin(hint) or hint
+    return isinstance(kind, type) and issubclass(kind, Awaitable)
 
 
 def injects(hint: Any) -> bool:

@@ -14,28 +14,34 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.errors import JMSException
+from jmsapi._callbacks import check_returned
+from jmsapi._not_copied import NotCopied
+from jmsapi.errors import JMSException, UnsupportedFeatureException
 from jmsapi.listener.health import EndpointHealth, EndpointState
 from jmsapi.listener.redelivery import GrowingWait, Redelivery
-from jmsapi.listener.workers import Worker
+from jmsapi.listener.task_worker import TaskWorker
+from jmsapi.listener.transaction_attribute import TransactionAttribute
+from jmsapi.listener.workers import ContainerWorker
 
 if TYPE_CHECKING:
-    from jmsapi._core.endpoint import Intake
+    from jmsapi._core.endpoint import SharedReceiver
     from jmsapi.api import Destination, Session
+    from jmsapi.listener.callback_loop import CallbackLoop
     from jmsapi.listener.endpoint_definition import EndpointDefinition
     from jmsapi.listener.runtime_endpoint import InstancePool, MessageEndpoint
-    from jmsapi.listener.runtime_source import Source
+    from jmsapi.listener.runtime_source import ActivationSource
 
 __all__ = ["ErrorHandler", "ListenerContainer"]
 
 ErrorHandler = Callable[[str, BaseException], None]
 _log = logging.getLogger("jmsapi.listener")
 _LONG_S: Final = 60.0
+_MOST_CUT_S: Final = 1.0
 _CLOSE_MS: Final = 2_000.0
 """Time to close a connection when the deadline has passed, or when the connection is lost."""
 
 
-class ListenerContainer:
+class ListenerContainer(NotCopied):
     """Runs one endpoint.
 
     Args:
@@ -44,19 +50,22 @@ class ListenerContainer:
         instances: Of the callback's class.
         wrap: Puts what watches an endpoint around it.
         on_error: Hears what callbacks raise and why deliveries, connections and the container have failed.
+        callback_loop: Where asynchronous callbacks run.
     Threads: any.
     """
 
     def __init__(
         self,
         definition: EndpointDefinition,
-        source: Source,
+        source: ActivationSource,
         instances: InstancePool,
         wrap: Callable[[MessageEndpoint], MessageEndpoint] | None,
         on_error: ErrorHandler | None,
+        callback_loop: CallbackLoop,
     ) -> None:
         spec = definition.spec
         self.definition = definition
+        self.callback_loop = callback_loop
         self.instances = instances
         self.redelivery = Redelivery.of(spec, max_redeliveries=-1, keeps_rejected=False)
         self.stopping = threading.Event()
@@ -68,10 +77,10 @@ class ListenerContainer:
         )
         self._wake = threading.Event()
         self._changed = threading.Condition()
-        self._workers: list[Worker] = []
+        self._workers: list[ContainerWorker] = []
         self._ended: list[tuple[int, int, int]] = []
-        """What workers that are gone have counted."""
-        self._intake: Intake | None = None
+        """The counts of workers that have ended."""
+        self._receiver: SharedReceiver | None = None
         self._state = EndpointState.READY
         self._reason = ""
         self._last_error: BaseException | None = None
@@ -81,60 +90,74 @@ class ListenerContainer:
         self._failures = 0
         self._since = 0.0
         self._deadline: float | None = None
+        self._cut = False
+        """A callback was cancelled, since its time was up."""
         self._orderly = True
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._look_after, name=f"jmsapi-listener-{definition.name}", daemon=True)
 
     # ---- for its workers ------------------------------------------------------------------------------------------
     def wrapped(self, endpoint: MessageEndpoint) -> MessageEndpoint:
-        """Put what watches an endpoint around it; see Boss."""
+        """Put what watches an endpoint around it; see WorkerOwner."""
         return endpoint if self._wrap is None else self._wrap(endpoint)
 
     def dead_letters(self, session: Session) -> Destination:
-        """Return where to forward what nobody can handle; see Boss."""
+        """Return where to forward what nobody can handle; see WorkerOwner."""
         return self._source.dead_letters_of(session)
 
-    def problem(self, error: BaseException) -> None:
-        """Note and tell an error; see Boss."""
+    def note(self, error: BaseException) -> None:
+        """Note an error; see WorkerOwner."""
         self._last_error = error
+
+    def problem(self, error: BaseException, about: str = "", *, traceback: bool = True) -> None:
+        """Note and tell an error; see WorkerOwner."""
+        self.note(error)
         if self._on_error is None:
-            _log.warning("%s: %s", self.definition.name, error, exc_info=error.__cause__ or error)
+            shown = (error.__cause__ or error) if traceback else None
+            _log.warning("%s: %s%s", self.definition.name, f"{about}: " if about else "", error, exc_info=shown)
             return
         try:
-            self._on_error(self.definition.name, error)
+            result: object = self._on_error(self.definition.name, error)
+            check_returned(result, "on_error")
         except BaseException:
             # Not even SystemExit: it would end a worker in the middle of a delivery, and nothing else.
             _log.exception("%s: its error handler raised", self.definition.name)
 
-    def may_go(self, worker: Worker) -> bool:
-        """Let an idle worker go while there are more than the fewest; see Boss."""
+    def may_go(self, worker: ContainerWorker) -> bool:
+        """Let an idle worker go while there are more than the fewest; see WorkerOwner."""
         with self._changed:
             if len(self._workers) <= self.definition.spec.min_consumers:
                 return False
             self._forget(worker)
             return True
 
-    def gone(self, worker: Worker) -> None:
-        """Note that a worker has ended; see Boss."""
+    def gone(self, worker: ContainerWorker) -> None:
+        """Note that a worker has ended; see WorkerOwner."""
         with self._changed:
             self._forget(worker)
             self._changed.notify_all()
         self._wake.set()
 
-    def _forget(self, worker: Worker) -> None:
+    def loop_ended(self) -> None:
+        """End, since the event loop of its callbacks does; see WorkerOwner."""
+        self.stopping.set()
+        self._wake.set()
+
+    def _forget(self, worker: ContainerWorker) -> None:
         if worker in self._workers:
             self._workers.remove(worker)
+            self._cut = self._cut or worker.was_cut
             self._ended.append((worker.delivered, worker.failed, worker.given_up))
 
-    # ---- for its intake: with a lock held -------------------------------------------------------------------------
+    # ---- for its receiver: with a lock held -------------------------------------------------------------------------
     def backlog(self) -> None:
-        """Messages wait and no worker is idle; see Watcher."""
+        """Messages wait and no worker is idle; see PoolObserver."""
         if len(self._workers) < self.definition.spec.max_consumers and not (self._behind and self._wake.is_set()):
             self._behind = True
             self._wake.set()
 
-    def parked(self) -> None:
-        """A message waits for its time; see Watcher."""
+    def delayed(self) -> None:
+        """A message waits for its time; see PoolObserver."""
         self._wake.set()
 
     # ---- for its deployment ---------------------------------------------------------------------------------------
@@ -145,37 +168,53 @@ class ListenerContainer:
             JMSException: It cannot be done; nothing is left open.
         """
         spec = self.definition.spec
-        connection, intake = self._source.connect(self._told, self)
+        connection, receiver = self._source.connect(self._told, self)
         try:
-            self.redelivery = Redelivery.of(spec, max_redeliveries=intake.max_redeliveries, keeps_rejected=intake.keeps_rejected)
-            workers = [self._worker(intake) for _ in range(spec.min_consumers)]
+            self.redelivery = Redelivery.of(
+                spec, max_redeliveries=receiver.max_redeliveries, keeps_rejected=receiver.keeps_rejected
+            )
+            workers = [self._worker(receiver) for _ in range(spec.min_consumers)]
+        except UnsupportedFeatureException as error:
+            connection.close()
+            if receiver.transactions or self.definition.transaction is not TransactionAttribute.REQUIRED:
+                raise
+            raise UnsupportedFeatureException(
+                error.feature,
+                error.provider,
+                error.broker,
+                error.emulate,
+                reason=f"{self.definition.name}: {error}; the other way is TransactionAttribute.NOT_SUPPORTED: no transaction,"
+                " and a message is acknowledged when the callback has returned",
+            ) from error
         except BaseException:
             connection.close()
             raise
         self._connection = connection
         with self._changed:
-            self._intake = intake
+            self._receiver = receiver
             self._workers = workers
 
-    def _worker(self, intake: Intake) -> Worker:
+    def _worker(self, receiver: SharedReceiver) -> ContainerWorker:
         self._number += 1
-        return Worker(self, intake, f"jmsapi-listener-{self.definition.name}-{self._number}")
+        kind = TaskWorker if self.definition.asynchronous else ContainerWorker
+        return kind(self, receiver, f"jmsapi-listener-{self.definition.name}-{self._number}")
 
     def begin(self) -> None:
         """Start taking messages, if ``open`` was successful, and looking after it all."""
-        if self._intake is not None:
+        if self._receiver is not None:
             try:
                 self._start_taking()
             except JMSException as error:
                 # Lost since it was opened.
                 self.discard_attempt()
                 self.failed_to_open(error)
+        self.callback_loop.enter()
         self._thread.start()
 
     def _start_taking(self) -> None:
         spec = self.definition.spec
         for worker in list(self._workers):
-            worker.thread.start()
+            worker.start()
         self._connection.start()
         self._since = time.monotonic()
         self._set(EndpointState.RUNNING, "")
@@ -189,9 +228,9 @@ class ListenerContainer:
 
     def discard(self) -> None:
         """End what ``open`` has made, before ``begin``."""
-        intake, self._intake = self._intake, None
-        if intake is not None:
-            intake.close(_CLOSE_MS)
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.close(_CLOSE_MS)
         self._set(EndpointState.STOPPED, "")
         self._done.set()
 
@@ -204,7 +243,12 @@ class ListenerContainer:
         with self._changed:
             self._deadline = deadline if self._deadline is None else min(deadline, self._deadline)
             self._changed.notify_all()
+            workers = list(self._workers)
         self.stopping.set()
+        # So long before the deadline asynchronous callbacks are cancelled, for they may need a moment to end.
+        left = max(0.0, deadline - time.monotonic())
+        for worker in workers:
+            worker.told_to_stop(left - min(_MOST_CUT_S, left / 4))
         self._wake.set()
 
     def wait(self, timeout: float) -> bool:
@@ -217,17 +261,16 @@ class ListenerContainer:
 
     def runs_here(self) -> bool:
         """Whether the calling thread is its own, or one of its workers."""
-        current = threading.current_thread()
-        return current is self._thread or any(one.thread is current for one in list(self._workers))
+        return threading.current_thread() is self._thread or any(one.runs_here for one in list(self._workers))
 
     @property
     def health(self) -> EndpointHealth:
         """How it is."""
         with self._changed:
-            workers, intake = list(self._workers), self._intake
+            workers, receiver = list(self._workers), self._receiver
             counts = [*self._ended, *((one.delivered, one.failed, one.given_up) for one in workers)]
             state, reason = self._state, self._reason
-        if state is EndpointState.RUNNING and intake is not None and intake.interrupted:
+        if state is EndpointState.RUNNING and receiver is not None and receiver.interrupted:
             reason = "the link to the broker is lost, and is being made again"
         return EndpointHealth(
             self.definition.name,
@@ -235,8 +278,8 @@ class ListenerContainer:
             reason,
             len(workers),
             sum(one.busy for one in workers),
-            0 if intake is None else intake.waiting,
-            0 if intake is None else intake.parked,
+            0 if receiver is None else receiver.waiting,
+            0 if receiver is None else receiver.delayed,
             sum(one[0] for one in counts),
             sum(one[1] for one in counts),
             sum(one[2] for one in counts),
@@ -252,8 +295,8 @@ class ListenerContainer:
     def _told(self, error: JMSException) -> None:
         """The connection tells of trouble that no caller hears of."""
         self._last_error = error
-        intake = self._intake
-        if intake is not None and intake.trouble is None:
+        receiver = self._receiver
+        if receiver is not None and receiver.trouble is None:
             # Not its end, of which others tell.
             _log.warning("%s: %s", self.definition.name, error)
         self._wake.set()
@@ -261,21 +304,21 @@ class ListenerContainer:
     def _look_after(self) -> None:
         try:
             while not self.stopping.is_set():
-                if self._intake is None:
+                if self._receiver is None:
                     if not self._make_again():
                         return
                     continue
-                self._intake.unpark(self._wake.set)
+                self._receiver.redeliver_due(self._wake.set)
                 # While there is no link, nobody tells when workers can be made again.
-                self._wake.wait(1.0 if self._intake.interrupted else _LONG_S)
+                self._wake.wait(1.0 if self._receiver.interrupted else _LONG_S)
                 self._wake.clear()
                 if self.stopping.is_set():
                     break
-                trouble = self._intake.trouble
+                trouble = self._receiver.trouble
                 if trouble is not None:
                     self._break_down(trouble)
                 else:
-                    self._staff(self._intake)
+                    self._staff(self._receiver)
         except BaseException as error:
             self._last_error = error
             _log.exception("%s: the container has failed", self.definition.name)
@@ -283,22 +326,22 @@ class ListenerContainer:
         finally:
             self._end()
 
-    def _staff(self, intake: Intake) -> None:
+    def _staff(self, receiver: SharedReceiver) -> None:
         """Have as many workers as there are messages for, in the bounds of the activation."""
         spec = self.definition.spec
         with self._changed:
             there = len(self._workers)
         # One for each call that waits: those that are made now have taken nothing yet.
-        wanted = there if intake.idle else there + -(-intake.waiting // spec.batch_size)
+        wanted = there if receiver.idle else there + -(-receiver.waiting // spec.batch_size)
         behind, self._behind = self._behind, False
-        if behind and not spec.prefetch and not intake.idle:
+        if behind and not spec.prefetch and not receiver.idle:
             # Nothing waits here, so only one who asks will tell whether there is more to do.
             wanted = max(wanted, there + 1)
         for _ in range(min(max(wanted, spec.min_consumers), spec.max_consumers) - there):
-            if self.stopping.is_set() or intake.interrupted:
+            if self.stopping.is_set() or receiver.interrupted:
                 return
             try:
-                worker = self._worker(intake)
+                worker = self._worker(receiver)
             except JMSException as error:
                 self.problem(error)
                 self.stopping.wait(self._retry.seconds(0))
@@ -306,20 +349,20 @@ class ListenerContainer:
                 return
             with self._changed:
                 self._workers.append(worker)
-            worker.thread.start()
+            worker.start()
 
     def _break_down(self, trouble: BaseException) -> None:
         """The connection or the consumer has come to its end: leave it, to make another."""
         self._last_error = trouble
-        intake, self._intake = self._intake, None
+        receiver, self._receiver = self._receiver, None
         lasted = time.monotonic() - self._since
         # Who lasts no longer than the wait has had no success: its trouble goes on.
         self._failures = 1 if lasted > self._retry.seconds(self._failures) + 1.0 else self._failures + 1
         self._set(EndpointState.RETRYING, str(trouble))
-        if intake is not None:
-            intake.stop_taking()
+        if receiver is not None:
+            receiver.stop_taking()
             self._await_workers(time.monotonic() + self.definition.spec.stop_deadline_ms / 1000, until_stop=True)
-            intake.close(_CLOSE_MS)
+            receiver.close(_CLOSE_MS)
 
     def _make_again(self) -> bool:
         """Wait, then connect; return False when it is of no use any more."""
@@ -348,47 +391,49 @@ class ListenerContainer:
 
     def discard_attempt(self) -> None:
         """Leave a connection that could not be started."""
-        intake, self._intake = self._intake, None
-        if intake is not None:
-            intake.close(_CLOSE_MS)
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            receiver.close(_CLOSE_MS)
 
     def _end(self) -> None:
         failed = self._state is EndpointState.FAILED
         if not failed:
             self._set(EndpointState.STOPPING, "it was told to stop")
             _log.info("%s: stops", self.definition.name)
-        intake, self._intake = self._intake, None
+        receiver, self._receiver = self._receiver, None
         deadline = self._deadline if self._deadline is not None else time.monotonic()
-        if intake is not None:
-            intake.stop_taking()
+        if receiver is not None:
+            receiver.stop_taking()
             try:
-                intake.give_back()
+                receiver.give_back()
             except JMSException as error:
                 _log.warning("%s: %s", self.definition.name, error)
         self._orderly = self._await_workers(deadline, until_stop=False)
         if not self._orderly:
             _log.warning("%s: a callback still runs; its message comes again", self.definition.name)
-        if intake is not None:
-            intake.close(max(_CLOSE_MS, (deadline - time.monotonic()) * 1000) if self._orderly else 1.0)
+        if receiver is not None:
+            receiver.close(max(_CLOSE_MS, (deadline - time.monotonic()) * 1000) if self._orderly else 1.0)
         if not failed:
             self._set(EndpointState.STOPPED, "")
             _log.info("%s: has stopped", self.definition.name)
+        self.callback_loop.leave()
         self._done.set()
 
     def _await_workers(self, deadline: float, *, until_stop: bool) -> bool:
-        """Wait for the workers to end; return whether all have."""
+        """Wait for the workers to end; return whether all have, and no callback was cancelled."""
         with self._changed:
-            threads = [one.thread for one in self._workers]
+            workers = list(self._workers)
             while self._workers:
                 left = (deadline if self._deadline is None else min(deadline, self._deadline)) - time.monotonic()
                 if left <= 0 or (until_stop and self.stopping.is_set()):
                     break
                 self._changed.wait(left)
-            running = [one.thread for one in self._workers]
-            for one in list(self._workers):
+            running = list(self._workers)
+            for one in running:
+                one.cut()
                 self._forget(one)
-        for thread in threads:
-            if thread not in running:
+        for one in workers:
+            if one not in running:
                 # It has said that it goes.
-                thread.join(1.0)
-        return not running
+                one.join(1.0)
+        return not running and not self._cut

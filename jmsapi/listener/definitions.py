@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, cast, get_type_hints
 
+from jmsapi._callbacks import check_returned, is_asynchronous, is_coroutine_function
+from jmsapi._validation import closest
 from jmsapi.api import JMSConnectionFactory, Message, MessageListener
-from jmsapi.config import closest
-from jmsapi.errors import JMSException
 from jmsapi.injection import Injector
 from jmsapi.listener.activation_properties import merged_properties, notes_of
 from jmsapi.listener.activation_spec import ActivationSpec
@@ -25,7 +25,7 @@ from jmsapi.listener.transaction_attribute import TransactionAttribute
 
 __all__ = ["definitions"]
 
-_Call = Callable[[object, Message | Sequence[Message]], None]
+_Call = Callable[[object, Message | Sequence[Message]], Awaitable[object] | None]
 _OF_CALLBACKS: Final = (PropertyAnnotation, JMSListenerProperty)
 _HOW: Final = "decorate a method or function with JMSListener, JMSQueueListener or another of the listener annotations"
 
@@ -194,18 +194,28 @@ class _Read:
                         " configured as a whole: leave out the annotation, or MessageListener",
                         error_code="mixed-listeners",
                     )
+        on_message = inspect.getattr_static(target, "on_message")
+        asynchronous = is_coroutine_function(on_message)
+        if not asynchronous and is_asynchronous(on_message):
+            raise DeploymentException(
+                f"{self._group}: on_message is a generator function, and nobody would iterate what it returns: write def or"
+                " async def without yield",
+                error_code="bad-callback",
+            )
         properties = merged_properties(self._group, (), self._whole, self._descriptor.get(self._group, {}))
 
-        def call(bean: object, message: Message | Sequence[Message]) -> None:
-            cast("MessageListener", bean).on_message(cast("Message", message))
+        def call(bean: object, message: Message | Sequence[Message]) -> Awaitable[object] | None:
+            result: object = cast("MessageListener", bean).on_message(cast("Message", message))  # type: ignore[func-returns-value]
+            return _awaited(result, f"{self._group}: on_message")
 
         return EndpointDefinition(
             name=self._group,
             group=self._group,
             spec=self._spec(self._group, properties, batch=False),
             make=self._maker(target),
-            call=self._in_request(call) if self._injects(target) else call,
+            call=self._in_request(call, asynchronous=asynchronous) if self._injects(target) else call,
             legacy=True,
+            asynchronous=asynchronous,
             application_exceptions=self._driven.application_exceptions,
         )
 
@@ -245,19 +255,26 @@ class _Read:
             group=self._group,
             spec=self._spec(name, properties, batch=plan.batch),
             make=make,
-            call=self._in_request(call) if injected or plan.injected else call,
+            call=self._in_request(call, asynchronous=plan.asynchronous) if injected or plan.injected else call,
             batch=plan.batch,
+            asynchronous=plan.asynchronous,
             application_exceptions=self._driven.application_exceptions,
         )
 
-    def _in_request(self, call: _Call) -> _Call:
+    def _in_request(self, call: _Call, *, asynchronous: bool) -> _Call:
         injector = self._injector
 
-        def in_request(bean: object, message: Message | Sequence[Message]) -> None:
-            with injector.request():
-                call(bean, message)
+        async def in_request_awaited(bean: object, message: Message | Sequence[Message]) -> None:
+            async with injector.request_async():
+                returned = call(bean, message)
+                if returned is not None:
+                    await returned
 
-        return in_request
+        def in_request(bean: object, message: Message | Sequence[Message]) -> Awaitable[object] | None:
+            with injector.request():
+                return call(bean, message)
+
+        return in_request_awaited if asynchronous else in_request
 
     @staticmethod
     def _spec(name: str, properties: Mapping[str, object], *, batch: bool) -> ActivationSpec:
@@ -271,29 +288,29 @@ class _Read:
 
 
 def _caller(name: str, plan: CallPlan, of_bean: Callable[[object], Callable[..., object]]) -> _Call:
-    def check(result: object) -> None:
-        if inspect.isawaitable(result):
-            if inspect.iscoroutine(result):
-                result.close()
-            raise JMSException(f"{name}: it returned something to await, and nobody awaits it; write a plain def", "bad-callback")
-
     if len(plan.positional) == 1 and not plan.named:
         (only,) = plan.positional
 
-        def call_with_one(bean: object, message: Message | Sequence[Message]) -> None:
-            result = of_bean(bean)(only(message))
-            if result is not None:
-                check(result)
+        def call_with_one(bean: object, message: Message | Sequence[Message]) -> Awaitable[object] | None:
+            return _awaited(of_bean(bean)(only(message)), name)
 
         return call_with_one
 
-    def call(bean: object, message: Message | Sequence[Message]) -> None:
+    def call(bean: object, message: Message | Sequence[Message]) -> Awaitable[object] | None:
         given = [make(message) for make in plan.positional]
-        result = of_bean(bean)(*given, **{argument: make(message) for argument, make in plan.named})
-        if result is not None:
-            check(result)
+        return _awaited(of_bean(bean)(*given, **{argument: make(message) for argument, make in plan.named}), name)
 
     return call
+
+
+def _awaited(result: object, name: str) -> Awaitable[object] | None:
+    """Return what is to be awaited of what a callback has returned; a generator, which nobody iterates, is refused."""
+    if result is None:
+        return None
+    if inspect.isawaitable(result):
+        return result
+    check_returned(result, name)
+    return None
 
 
 def _check_together(found: list[EndpointDefinition]) -> None:

@@ -11,29 +11,36 @@ Spec: MDB-36, MDB-39, MDB-57, MDB-76, MDB-79, 12-1, 12.1-3, 12.1-4.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 import jmsapi
+from jmsapi._callbacks import check_callback
+from jmsapi._calls_in_threads import finish_in_thread
 from jmsapi._core.container import outside_container
+from jmsapi._not_copied import NotCopied
 from jmsapi.api import ConnectionFactory, Destination, Queue, Topic
 from jmsapi.bindings import Bindings, bind_definitions
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException, UnsupportedFeatureException
 from jmsapi.injection import Injector
+from jmsapi.listener.callback_loop import CallbackLoop
 from jmsapi.listener.container import ErrorHandler, ListenerContainer
 from jmsapi.listener.definitions import definitions
 from jmsapi.listener.errors import DeploymentException
 from jmsapi.listener.health import DeploymentHealth
+from jmsapi.listener.runtime_context import ContainerTransactions
 from jmsapi.listener.runtime_endpoint import InstancePool, MessageEndpoint
-from jmsapi.listener.runtime_source import Source
-from jmsapi.listener.runtime_transactions import ContainerTransactions
+from jmsapi.listener.runtime_source import ActivationSource
 from jmsapi.listener.server_instance import ServerInstance
 from jmsapi.listener.subscription import subscription_of
+from jmsapi.values import Timeout
 
 if TYPE_CHECKING:
     from jmsapi.listener.endpoint_definition import EndpointDefinition
@@ -48,23 +55,33 @@ _LONGEST_S: Final = 10 * 366 * 86_400.0
 Wrap = Callable[[MessageEndpoint], MessageEndpoint]
 
 
-class Deployment:
+class Deployment(NotCopied):
     """Containers that live together; a context manager, which starts them and stops them. Made by ``deploy``.
+
+    In an event loop it is ``async with``, or ``start_async`` and ``stop_async``.
 
     Args:
         containers: One for each endpoint.
         pools: The instances of their classes.
         bindings: What their classes have bound to names, until the deployment stops.
+        callback_loop: Where asynchronous callbacks run.
         fail_fast: See ``deploy``.
     Threads: any.
     """
 
     def __init__(
-        self, containers: list[ListenerContainer], pools: list[InstancePool], bindings: Bindings, *, fail_fast: bool
+        self,
+        containers: list[ListenerContainer],
+        pools: list[InstancePool],
+        bindings: Bindings,
+        callback_loop: CallbackLoop,
+        *,
+        fail_fast: bool,
     ) -> None:
         self._containers = containers
         self._pools = pools
         self._bindings = bindings
+        self._callback_loop = callback_loop
         self._fail_fast = fail_fast
         self._lock = threading.Lock()
         self._started = self._stopping = False
@@ -118,14 +135,14 @@ class Deployment:
                 raise DeploymentException(f"{name} cannot be activated: {error}", error_code="activation-failed") from error
             one.failed_to_open(error)
 
-    def stop(self, deadline_ms: float | None = None) -> bool:
+    def stop(self, deadline_ms: Timeout | None = None) -> bool:
         """Stop all endpoints: take no more, give back what no callback has seen, wait for callbacks that run.
 
         From inside of a callback, or of ``on_error``, it only begins that, since it cannot wait for itself.
 
         Args:
-            deadline_ms: Longest time for all of it; None: the longest ``stop_deadline_ms`` of the endpoints. A callback that
-                still runs then is left alone, and its message comes again.
+            deadline_ms: Longest time for all of it, in milliseconds or as a timedelta; None: the longest ``stop_deadline_ms``
+                of the endpoints. A callback that still runs then is left alone, and its message comes again.
         Returns:
             Whether all has ended and no callback was left running.
         Raises:
@@ -151,11 +168,11 @@ class Deployment:
         ended = [one.wait(max(0.0, deadline - time.monotonic())) for one in self._containers]
         return all(ended)
 
-    def wait(self, timeout_ms: float | None = None) -> bool:
+    def wait(self, timeout_ms: Timeout | None = None) -> bool:
         """Wait until all endpoints have ended: they were stopped, or have given up.
 
         Args:
-            timeout_ms: Longest wait, in milliseconds; None for ever.
+            timeout_ms: Longest wait, in milliseconds or as a timedelta; None for ever.
         Returns:
             Whether they have.
         Raises:
@@ -180,13 +197,52 @@ class Deployment:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    # ---- in an event loop -----------------------------------------------------------------------------------------
+    async def start_async(self) -> None:
+        """Start in an event loop: as ``start``, while the tasks of the loop go on. Asynchronous callbacks run in this loop.
+
+        A task that is cancelled meanwhile goes on when the deployment has started and stopped again.
+
+        Raises:
+            JMSException: As ``start`` raises.
+        """
+        self._callback_loop.adopt(asyncio.get_running_loop())
+        try:
+            await finish_in_thread(self.start)
+        except asyncio.CancelledError:
+            await finish_in_thread(self.stop)
+            raise
+
+    async def stop_async(self, deadline_ms: Timeout | None = None) -> bool:
+        """Stop in an event loop: as ``stop``, while the tasks of the loop go on.
+
+        A task that is cancelled meanwhile goes on when the deployment has stopped, which the deadline bounds.
+
+        Args:
+            deadline_ms: As for ``stop``.
+        Returns:
+            As ``stop`` returns.
+        Raises:
+            IllegalArgumentException: The deadline is no number.
+        """
+        return await finish_in_thread(lambda: self.stop(deadline_ms))
+
+    async def __aenter__(self) -> Self:
+        await self.start_async()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.stop_async()
+
     def __repr__(self) -> str:
         return f"<Deployment of {', '.join(self.names)}>"
 
 
 def _seconds(given_ms: object, what: str) -> float:
+    if isinstance(given_ms, timedelta):
+        given_ms = given_ms / timedelta(milliseconds=1)
     if isinstance(given_ms, bool) or not isinstance(given_ms, int | float) or given_ms != given_ms:
-        raise IllegalArgumentException(f"{what} is a number of milliseconds, not {given_ms!r}")
+        raise IllegalArgumentException(f"{what} is a number of milliseconds or a timedelta, not {given_ms!r}")
     return max(0.0, min(given_ms, _LONGEST_S * 1000) / 1000)
 
 
@@ -233,11 +289,12 @@ def deploy(
         found = definitions(*targets, injector=supplier, descriptor=descriptor)
         here = ServerInstance.from_environment() if server is None else server
         pools: dict[str, InstancePool] = {}
-        containers = [_container(one, pools, factory, here, wrap, on_error) for one in found]
+        loop = CallbackLoop()
+        containers = [_container(one, pools, factory, here, wrap, on_error, loop) for one in found]
     except BaseException:
         bindings.close()
         raise
-    deployment = Deployment(containers, list(pools.values()), bindings, fail_fast=fail_fast)
+    deployment = Deployment(containers, list(pools.values()), bindings, loop, fail_fast=fail_fast)
     if start:
         deployment.start()
     return deployment
@@ -253,6 +310,8 @@ def _check_arguments(factory: object, injector: object, descriptor: object, on_e
     ):
         if not fits:
             raise IllegalArgumentException(f"deploy: {name} is {wanted}, not {given!r}")
+    check_callback(on_error, "deploy: on_error")
+    check_callback(wrap, "deploy: wrap")
 
 
 def _bindings(targets: tuple[object, ...]) -> Bindings:
@@ -270,13 +329,14 @@ def _container(
     server: ServerInstance,
     wrap: Wrap | None,
     on_error: ErrorHandler | None,
+    callback_loop: CallbackLoop,
 ) -> ListenerContainer:
     spec = definition.spec
     if definition.group not in pools:
         pools[definition.group] = InstancePool(definition.make, spec.max_instances)
     named = spec.connection_factory_lookup
     dead = spec.dead_letter_destination
-    source = Source(
+    source = ActivationSource(
         spec,
         _factory(factory if named is None else named, definition.name),
         None if spec.destination_lookup is None else _destination(definition, spec.destination_lookup),
@@ -288,7 +348,7 @@ def _container(
             f"{definition.name}: deadLetterDestination: {dead!r} is where its messages come from, so none would ever be given up",
             error_code="activation-failed",
         )
-    return ListenerContainer(definition, source, pools[definition.group], wrap, on_error)
+    return ListenerContainer(definition, source, pools[definition.group], wrap, on_error, callback_loop)
 
 
 def _factory(given: ConnectionFactory | str, what: str) -> ConnectionFactory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -26,8 +26,10 @@ class EndpointDefinition:
         make: Makes an instance of the class, its injected attributes filled. For a function it returns None each time.
         call: Calls the callback of an instance (what ``make`` gave) with a message, or, if ``batch``, with a list of at least
             one; the arguments are converted here. What the callback raises comes out as it is. What cannot be converted is
-            a ``MessageFormatException`` (``error_code`` ``callback-argument``), to be handled like any exception of it.
+            a ``MessageFormatException`` (``error_code`` ``callback-argument``), to be handled like any exception of it. What
+            it returns is None, or something to await, which is always so if it is ``asynchronous``.
         batch: Whether the callback takes lists.
+        asynchronous: Whether the callback is a coroutine function, or is known to stand for one.
         legacy: Whether it is the ``on_message`` of a ``MessageListener``.
         application_exceptions: Classes that are application exceptions for this callback without a mark of their own, to
             whether they roll back.
@@ -39,8 +41,9 @@ class EndpointDefinition:
     group: str
     spec: ActivationSpec
     make: Callable[[], object]
-    call: Callable[[object, Message | Sequence[Message]], None]
+    call: Callable[[object, Message | Sequence[Message]], Awaitable[object] | None]
     batch: bool = False
+    asynchronous: bool = False
     legacy: bool = False
     application_exceptions: Mapping[type[BaseException], bool] = field(default_factory=lambda: MappingProxyType({}))
 

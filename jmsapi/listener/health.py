@@ -17,15 +17,15 @@ class EndpointState(Enum):
     READY = "ready"
     """Made, not started."""
     RUNNING = "running"
-    """It takes messages."""
+    """The container takes messages."""
     RETRYING = "retrying"
     """Its connection or consumer has failed, and is made again after a wait."""
     STOPPING = "stopping"
-    """It takes no more, and finishes what runs."""
+    """The container takes no more messages, and waits for the callbacks that run."""
     STOPPED = "stopped"
-    """It has ended as it was told to."""
+    """The container was stopped, and has ended."""
     FAILED = "failed"
-    """It has given up."""
+    """The container has given up after an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class EndpointHealth:
         consumers: How many consumers it has.
         busy: How many of them run the callback.
         waiting: Messages that wait here for a consumer.
-        parked: Messages that wait for their redelivery delay.
+        awaiting_redelivery: Messages that wait for their redelivery delay.
         delivered: How often the callback has returned or raised.
         failed: How often it was a failure that led to a rollback or a redelivery.
         given_up: Messages that were forwarded, deleted or rejected at the redelivery limit.
@@ -52,7 +52,7 @@ class EndpointHealth:
     consumers: int
     busy: int
     waiting: int
-    parked: int
+    awaiting_redelivery: int
     delivered: int
     failed: int
     given_up: int

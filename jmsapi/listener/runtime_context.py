@@ -22,11 +22,12 @@ from jmsapi.errors import (
 from jmsapi.listener.message_driven_context import CURRENT, MessageDrivenContext, UserTransaction
 from jmsapi.listener.runtime_transactions import RunningTransaction
 from jmsapi.listener.transaction_attribute import TransactionAttribute
+from jmsapi.transactions import Transaction
 
 if TYPE_CHECKING:
-    from jmsapi._core.endpoint import WorkSession
+    from jmsapi._core.endpoint import WorkerSession
 
-__all__ = ["RuntimeContext"]
+__all__ = ["ContainerTransactions", "RuntimeContext"]
 
 _log = logging.getLogger("jmsapi.listener")
 _REQUIRED: Final = TransactionAttribute.REQUIRED
@@ -45,7 +46,7 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
     """
 
     def __init__(
-        self, attribute: TransactionAttribute, work: WorkSession, further: Callable[[], WorkSession], drop: Callable[[], None]
+        self, attribute: TransactionAttribute, work: WorkerSession, further: Callable[[], WorkerSession], drop: Callable[[], None]
     ) -> None:
         self._attribute = attribute
         self._work = work
@@ -56,17 +57,17 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
         self._ending = False
         """The callback's own is being ended."""
         if attribute is TransactionAttribute.BEAN:
-            work.check_place = self._check_alone
+            work.check_place_by(self._check_alone)
         elif attribute is _REQUIRED:
-            work.check_place = self._check_with_message
+            work.check_place_by(self._check_with_message)
 
     # ---- of the container -----------------------------------------------------------------------------------------
     @property
     def session(self) -> Session:
         """The session of the callback; see MessageDrivenContext."""
         if self._attribute is TransactionAttribute.BEAN and self.transaction is not None:
-            return self._further()
-        return self._work
+            return self._further().session
+        return self._work.session
 
     def set_rollback_only(self) -> None:
         """Have the running transaction rolled back; see MessageDrivenContext."""
@@ -101,7 +102,7 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
     @property
     def _of_container(self) -> bool:
         """Whether the container itself is at work here, as when it gives a message up."""
-        return CURRENT.get() is None and self._work.dispatcher.is_own_thread
+        return CURRENT.get() is None and self._work.is_own_thread
 
     def _running(self, asked: str) -> RunningTransaction:
         if self.transaction is None:
@@ -125,7 +126,7 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
         if self.transaction is not None:
             raise IllegalStateRuntimeException("begin: a transaction has begun already", "transaction")
         session = _runtime(self._further)
-        session.check_place = self._check_in_transaction
+        session.check_place_by(self._check_in_transaction)
         self.transaction = RunningTransaction(self._sure(lambda: session.commit_work(())), self._sure(session.undo))
 
     def _sure(self, end: Callable[[], None]) -> Callable[[], None]:
@@ -176,6 +177,20 @@ class RuntimeContext(MessageDrivenContext, UserTransaction):
         except JMSRuntimeException as error:
             _log.warning("a transaction that a callback left open could not be rolled back: %s", error)
         return True
+
+
+class ContainerTransactions:
+    """Who knows of the transactions of callbacks: for ``Injector(transactions=...)``, so that contexts join them.
+
+    Threads: any.
+    Spec: 10.3-1.
+    """
+
+    @property
+    def current(self) -> Transaction | None:
+        """Return the transaction of the callback that runs here, if there is one."""
+        context = CURRENT.get()
+        return context.transaction if isinstance(context, RuntimeContext) else None
 
 
 def _runtime(call: Callable[[], R]) -> R:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jmsapi._core.endpoint import Intake, IntakeTerms, Watcher
+from jmsapi._core.endpoint import PoolObserver, ReceiverTerms, SharedReceiver
 from jmsapi.api import Queue, Topic
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from jmsapi.listener.activation_spec import ActivationSpec
     from jmsapi.listener.subscription import Subscription
 
-__all__ = ["Source"]
+__all__ = ["ActivationSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ActivationSource:
     """What an activation says of it, looked up.
 
     Args:
@@ -40,12 +40,12 @@ class Source:
     subscription: Subscription | None = None
     dead_letters: Destination | None = None
 
-    def connect(self, told: Callable[[JMSException], None], watcher: Watcher) -> tuple[Connection, Intake]:
+    def connect(self, told: Callable[[JMSException], None], observer: PoolObserver) -> tuple[Connection, SharedReceiver]:
         """Connect and make the consumer. Nothing is taken before the connection is started.
 
         Args:
             told: The connection's exception listener.
-            watcher: Told what workers there should be.
+            observer: Told what workers there should be.
         Raises:
             JMSException: It cannot be done; nothing is left open.
         """
@@ -55,15 +55,15 @@ class Source:
             if spec.client_id is not None and connection.client_id != spec.client_id:
                 connection.client_id = spec.client_id
             connection.exception_listener = told
-            return connection, Intake(connection, self._consumer, self._terms(watcher))
+            return connection, SharedReceiver(connection, self._consumer, self._terms(observer))
         except BaseException:
             connection.close()
             raise
 
-    def _terms(self, watcher: Watcher) -> IntakeTerms:
+    def _terms(self, observer: PoolObserver) -> ReceiverTerms:
         spec = self.spec
         room = max(spec.prefetch, spec.batch_size) * spec.max_consumers if spec.prefetch else 0
-        return IntakeTerms(room, spec.batch_size, spec.max_consumers, spec.ordered_by_group, watcher)
+        return ReceiverTerms(room, spec.batch_size, spec.max_consumers, spec.ordered_by_group, observer)
 
     def _consumer(self, session: Session) -> MessageConsumer:
         spec, subscription, destination = self.spec, self.subscription, self.destination

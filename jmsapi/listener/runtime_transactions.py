@@ -9,15 +9,10 @@ Spec: 10.3-1, 10.3-3, MDB-44 to MDB-47.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from jmsapi.listener.message_driven_context import CURRENT
-from jmsapi.transactions import Participants, Transaction
+from jmsapi.transactions import Participants
 
-if TYPE_CHECKING:
-    from jmsapi.listener.runtime_context import RuntimeContext
-
-__all__ = ["ContainerTransactions", "RunningTransaction"]
+__all__ = ["RunningTransaction"]
 
 
 class RunningTransaction(Participants):
@@ -54,17 +49,3 @@ class RunningTransaction(Participants):
         """
         self.end(commit=False)
         self._rollback()
-
-
-class ContainerTransactions:
-    """Who knows of the transactions of callbacks: for ``Injector(transactions=...)``, so that contexts join them.
-
-    Threads: any.
-    Spec: 10.3-1.
-    """
-
-    @property
-    def current(self) -> Transaction | None:
-        """Return the transaction of the callback that runs here, if there is one."""
-        context: RuntimeContext | None = CURRENT.get()  # type: ignore[assignment]
-        return None if context is None else context.transaction

@@ -1,33 +1,22 @@
-"""Which kind of subscription an endpoint for a topic has, and its name; names that are not given are generated here.
-
-A generated name is made from the names of the endpoint, the server and the cluster: readable parts, and a digest of the whole
-that keeps names apart that look alike once they are shortened. No clock and no chance has part in it, so a durable
-subscription is found again after a restart. It keeps to the characters and the length that every provider takes.
+"""Which kind of subscription an endpoint for a topic has, and its name, which is generated where none is given.
 
 Spec: 12.1.1 to 12.1.2.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 import uuid
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from jmsapi.listener.activation_spec import ActivationSpec
 from jmsapi.listener.errors import DeploymentException
 from jmsapi.listener.server_instance import ServerInstance
+from jmsapi.listener.subscription_name import generated_name
 
-if TYPE_CHECKING:
-    from jmsapi.listener.activation_spec import ActivationSpec
+__all__ = ["Subscription", "SubscriptionKind", "subscription_of"]
 
-__all__ = ["LONGEST_NAME", "VALID_NAME", "Subscription", "SubscriptionKind", "generated_name", "subscription_of"]
-
-LONGEST_NAME: Final = 128
-VALID_NAME: Final = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
-_ODD: Final = re.compile(r"[^A-Za-z0-9_.\-]+")
-_DIGEST: Final = 16
 _PROCESS: Final = uuid.uuid4().hex
 """Stands for a server without a name: its subscriptions end with the process, since they may not be durable."""
 
@@ -52,21 +41,6 @@ class Subscription:
 
     kind: SubscriptionKind
     name: str | None
-
-
-def generated_name(*parts: str) -> str:
-    """Make a valid subscription name that is the same for the same parts, and another for any others.
-
-    Args:
-        parts: What is to be told apart, the most telling first.
-    Returns:
-        At most 128 characters: the parts as far as they fit and can be written, and a digest.
-    Spec: 12.1.1.5-1 to 12.1.1.5-3.
-    """
-    whole = "\0".join(f"{len(part)}:{part}" for part in parts)
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    room = (LONGEST_NAME - _DIGEST) // len(parts) - 1
-    return "-".join([*(_ODD.sub("_", part)[:room] for part in parts), digest])
 
 
 def subscription_of(spec: ActivationSpec, endpoint: str, server: ServerInstance) -> Subscription | None:

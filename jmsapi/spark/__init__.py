@@ -31,22 +31,22 @@ def register(spark: SparkSession, name: str = "jms") -> None:
         spark: The session.
         name: The name of the format.
     Raises:
-        JMSException: ``missing-extra``: PySpark is older than 4.2, PyArrow is missing here, or the workers' Python has neither.
+        JMSException: ``missing-extra``: PySpark is older than 4.0, PyArrow is missing here, or the workers' Python has neither.
     Threads: any.
     """
     import pyspark
 
     release = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if release < (4, 2):
-        raise JMSException(f"jmsapi.spark needs PySpark 4.2 or newer, this is {pyspark.__version__}", "missing-extra")
+    if release < (4, 0):
+        raise JMSException(
+            f"jmsapi.spark needs PySpark 4.0 or newer, 4.2 for streams; this is {pyspark.__version__}, whose Spark knows no data "
+            "sources in Python",
+            "missing-extra",
+        )
     if importlib.util.find_spec("pyarrow") is None:
         raise JMSException("jmsapi.spark needs PyArrow: pip install 'jmsapi[spark]'", "missing-extra")
-    context = spark.sparkContext
-    if (context.master or "").startswith("local"):
-        _check_python(context.pythonExec)
+    parallelism = _parallelism(spark)
     from jmsapi.spark.source import JmsDataSource
-
-    parallelism = context.defaultParallelism
 
     class Registered(JmsDataSource):
         default_parallelism = parallelism
@@ -55,7 +55,23 @@ def register(spark: SparkSession, name: str = "jms") -> None:
         def name(cls) -> str:
             return name
 
-    spark.dataSource.register(Registered)
+    try:
+        spark.dataSource.register(Registered)
+    except Exception as error:
+        # PySpark 4.0 lets nobody register what pyspark_jms has made known already, which is the same but for the parallelism.
+        if name != "jms" or "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+            raise
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """Return how many tasks the session runs at once, as far as it tells; check its workers' Python where they run here."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        # A client of Spark Connect: context and workers are the server's, which needs jmsapi installed as they do.
+        return int(spark.conf.get("spark.default.parallelism", None) or spark.conf.get("spark.cores.max", None) or 2)
+    context = spark.sparkContext
+    if (context.master or "").startswith("local"):
+        _check_python(context.pythonExec)
+    return context.defaultParallelism
 
 
 def release(staging_location: str, load_id: str) -> None:
@@ -65,18 +81,20 @@ def release(staging_location: str, load_id: str) -> None:
         staging_location: As in the option ``stagingLocation``.
         load_id: As in the option ``loadId``. The name cannot be used again.
     Raises:
-        JMSException: ``bad-staging``: no such location.
+        JMSException: ``bad-staging``: no such load there. Nothing is made or deleted then.
     Threads: any.
     """
     import time
 
     from jmsapi.spark.batchlog import BatchLog
-    from jmsapi.spark.staging import open_store
+    from jmsapi.spark.staging import mark_of, open_store
 
     def no_ids(data: memoryview) -> list[str | None]:
         return []
 
     store = open_store(f"{staging_location.rstrip('/')}/load-{load_id}")
+    if mark_of(store) is None:
+        raise JMSException(f"there is no load {load_id!r} in {staging_location!r}", "bad-staging")
     BatchLog(store, no_ids, lambda: time.time() * 1000).seal(1)
 
 

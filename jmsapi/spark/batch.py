@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from jmsapi import Message
 from jmsapi.spark.arrow import RecordBatch
 from jmsapi.spark.engine import Engine
+from jmsapi.spark.filters import condition
 from jmsapi.spark.options import SourceOptions
-from jmsapi.spark.rows import Row, row_of
 from jmsapi.spark.schema import browsed_rows
-from jmsapi.spark.staging import Store, open_store, self_test
-from jmsapi.spark.stream import Work
+from jmsapi.spark.staging import StagingStore, open_store, self_test, take
+from jmsapi.spark.stream import BatchPlan, ReadTask
 
-__all__ = ["BrowseReader", "ConsumeReader", "WorkPartition", "load_store"]
+__all__ = ["BrowseReader", "ConsumeReader", "PushingReader", "WorkPartition", "load_store"]
 
 _BATCH_ROWS = 2000
 _NO_LIMIT = 1 << 40
 
 
-def load_store(location: str, load_id: str) -> Store:
+def load_store(location: str, load_id: str) -> StagingStore:
     """Return where the rows of a load are staged."""
     return open_store(f"{location.rstrip('/')}/load-{load_id}")
 
@@ -28,13 +31,13 @@ def load_store(location: str, load_id: str) -> Store:
 class WorkPartition(InputPartition):
     """A claim, as a partition."""
 
-    def __init__(self, work: Work) -> None:
-        super().__init__((work.seq, work.claim, work.cap))
+    def __init__(self, work: ReadTask) -> None:
+        super().__init__((work.seq, work.claim, work.cap, work.mark))
 
     @property
-    def work(self) -> Work:
+    def work(self) -> ReadTask:
         """Return the claim."""
-        return Work(*self.value)
+        return ReadTask(*self.value)
 
 
 class BrowseReader(DataSourceReader):
@@ -57,20 +60,37 @@ class BrowseReader(DataSourceReader):
         """Give the messages as they lie."""
         options = self._options
         most = options.max_messages or _NO_LIMIT
-        waiting: list[Row] = []
+        waiting: list[Message] = []
+        times: list[int] = []
         with options.factory().create_connection() as connection:
             connection.start()
             session = connection.create_session()
             browser = session.create_browser(session.create_queue(options.queue or ""), options.selector)
             for seen, message in enumerate(browser, 1):
-                waiting.append(row_of(message))
+                waiting.append(message)
+                times.append(time.time_ns() // 1000)
                 if len(waiting) == _BATCH_ROWS:
-                    yield browsed_rows(waiting, self._columns, options.mode)
-                    waiting = []
+                    yield browsed_rows(waiting, times, self._columns, options.mode)
+                    waiting, times = [], []
                 if seen >= most:
                     break
-        if waiting:
-            yield browsed_rows(waiting, self._columns, options.mode)
+            if waiting:
+                yield browsed_rows(waiting, times, self._columns, options.mode)
+
+
+class PushingReader(BrowseReader):
+    """A browser that asks the broker for what Spark would keep. Spark looks at each row again, so the broker may give too many.
+
+    Merely having ``pushFilters`` makes Spark refuse the reader while its own setting is off, hence a class of its own.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Take note of what a selector can say; called once."""
+        asked = [one for one in (self._options.selector, *map(condition, filters)) if one]
+        if asked:
+            selector = " AND ".join(f"({one})" for one in asked)
+            self._options = self._options.model_copy(update={"selector": selector})
+        return filters
 
 
 class ConsumeReader(DataSourceReader):
@@ -86,20 +106,21 @@ class ConsumeReader(DataSourceReader):
         self._columns = columns
 
     def _engine(self) -> Engine:
-        return Engine(self._options, load_store(self._options.staging_location or "", self._options.load_id or ""))
+        return Engine(self._options, load=load_store(self._options.staging_location or "", self._options.load_id or ""))
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the claims; the same each time, whatever the options now say."""
         engine = self._engine()
         store = engine.log.store
+        mark = take(store)
         if not engine.log.deleted(1):
             store.make_folder("floor")
             self_test(store)
             engine.log.open_batch(1)
             most = self._options.max_messages or _NO_LIMIT
             claims = min(self._options.claims, most)
-            engine.fix_plan(1, claims, -(-most // claims))
-        return [WorkPartition(Work(1, claim, cap)) for claim, cap in engine.planned(1)]
+            engine.fix_plan(1, BatchPlan.share(most, claims))
+        return [WorkPartition(ReadTask(1, claim, cap, mark)) for claim, cap in engine.planned(1)]
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Stage a claim, or give what was staged."""

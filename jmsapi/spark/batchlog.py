@@ -16,19 +16,23 @@ Everybody looks in the same order: batches, then floor, then doubt.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from jmsapi.errors import JMSException
-from jmsapi.spark.staging import Store
+from jmsapi.spark.staging import StagingStore, numbered
 
 __all__ = ["Batch", "BatchLog", "Dedup", "Slot", "View", "folder"]
 
+T = TypeVar("T")
 Dedup = Literal["in-doubt", "window", "off"]
 _FLOORS_KEPT: Final = 64
 """More than any listing can miss while old ones are deleted."""
 _LOOKS: Final = 200
+_NAME: Final = re.compile(r"(\d+)/(?:(\d+)\.(slot|ok)|.*)", re.DOTALL)
+_IDS: Final = re.compile(r"\d+-\d+\.ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,15 @@ class Slot:
     """Ids of rows in the file that do not count: another slot has them."""
     end: int | None = None
     """The claim that ends here."""
+    why: str = ""
+    """The trouble that ended it early; for people."""
     withdrawn: Mapping[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
     """By slot number: ids that no longer count there."""
 
     def encode(self) -> bytes:
         """Return the record as it is stored."""
         if self.end is not None:
-            record: dict[str, object] = {"end": self.end}
+            record: dict[str, object] = {"end": self.end, **({"why": self.why} if self.why else {})}
         elif self.data is None:
             record = {"w": {str(number): sorted(ids) for number, ids in self.withdrawn.items()}}
         else:
@@ -63,7 +69,7 @@ class Slot:
         """Read a stored record."""
         record = json.loads(bytes(data))
         if "end" in record:
-            return cls(end=record["end"])
+            return cls(end=record["end"], why=record.get("why", ""))
         if "w" in record:
             return cls(withdrawn={int(number): frozenset(ids) for number, ids in record["w"].items()})
         return cls(claim=record["k"], data=record["data"], rows=record["n"], skip=frozenset(record["skip"]))
@@ -102,6 +108,10 @@ class Batch:
         """Return how many rows of a claim count."""
         return sum(slot.rows - len(left_out - slot.skip) for _, slot, left_out in self.content(claim))
 
+    def trouble(self) -> dict[int, str]:
+        """Return what ended claims early, by claim."""
+        return {slot.end: slot.why for slot in self.slots.values() if slot.end is not None and slot.why}
+
     def in_doubt(self) -> list[int]:
         """Return the numbers of the data slots without confirmation."""
         return [number for number, slot in sorted(self.slots.items()) if slot.data is not None and number not in self.confirmed]
@@ -135,15 +145,15 @@ class BatchLog:
         ids_of: Reads the message ids out of a file of staged rows, in order; None where a message has none.
         now_ms: The time, milliseconds since 1970.
         dedup: ``in-doubt``: leave out what a slot in doubt has; ``window``: also what a confirmed one has; ``off``: nothing.
-        window_ms: How long ``window`` remembers confirmed ids of sealed batches.
-        retention_ms: How long ids in doubt of sealed batches are remembered.
+        window_ms: How long ``window`` remembers confirmed ids of sealed batches, at least; by the clock of who seals.
+        retention_ms: How long ids in doubt of sealed batches are remembered, likewise.
         keep: Sealed batches that stay, for going back by hand.
     Threads: one.
     """
 
     def __init__(
         self,
-        store: Store,
+        store: StagingStore,
         ids_of: Callable[[memoryview], Sequence[str | None]],
         now_ms: Callable[[], float],
         *,
@@ -165,22 +175,54 @@ class BatchLog:
 
     # ---- looking --------------------------------------------------------------------------------------------------
     def look(self) -> View:
-        """List batches, then read the floor, then what is in doubt."""
+        """List batches, then read the floor, then what is in doubt.
+
+        Raises:
+            JMSException: ``staging-lost``: objects are listed that cannot be read.
+        """
+        missing: FileNotFoundError | None = None
         for _ in range(_LOOKS):
             names = self.store.list("b")
             floor = self.floor()
             try:
                 batches = self._read(names, floor)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
                 # Sealed since the listing: look again, the floor has moved.
+                missing = error
                 continue
             self._forget(floor)
             return View(floor, batches, self._doubt())
-        raise RuntimeError(f"{self.store!r}: slots without their files, in batches that are not sealed")
+        raise self._lost(missing)
+
+    def agreed(self, ask: Callable[[View], T]) -> T:
+        """Return what is asked of a look, and look again when a batch was sealed in between.
+
+        Args:
+            ask: Called with a view; may raise FileNotFoundError.
+        Raises:
+            JMSException: ``staging-lost``: a file of a batch that is not sealed is not there.
+        """
+        missing: FileNotFoundError | None = None
+        for _ in range(_LOOKS):
+            view = self.look()
+            try:
+                return ask(view)
+            except FileNotFoundError as error:
+                missing = error
+        raise self._lost(missing)
+
+    def _lost(self, missing: FileNotFoundError | None) -> JMSException:
+        error = JMSException(
+            f"a file of the staging location {self.store!r} is not there, and its batch is not sealed ({missing}): somebody else "
+            "has deleted it. Put it back; without it nobody knows which messages were delivered",
+            "staging-lost",
+        )
+        error.__cause__ = missing
+        return error
 
     def floor(self) -> int:
         """Return the highest sealed seq; 0 when none is."""
-        return max(map(int, self.store.list("floor")), default=0)
+        return max(numbered(self.store, "floor"), default=0)
 
     def deleted(self, seq: int) -> bool:
         """Tell whether a batch is sealed, and so long ago that it is, or will be, deleted."""
@@ -188,20 +230,26 @@ class BatchLog:
 
     def kept(self, seq: int) -> Batch:
         """Return a batch whether sealed or not, as far as it is still there."""
-        names = [name for name in self.store.list("b") if int(name.split("/")[0]) == seq]
+        names = [name for name in self.store.list("b") if _seq(name) == seq]
         return self._read(names, seq - 1).get(seq) or Batch(seq)
 
     def content(self, seq: int, claim: int) -> list[tuple[memoryview, frozenset[str]]]:
         """Return the files of a claim that has ended, in order, each with the ids of the rows in it that do not count.
 
         Raises:
-            JMSException: ``staging-sealed``: the claim has not ended, or its batch is sealed and deleted (I3).
+            JMSException: ``staging-sealed``: the claim has not ended, or its batch is sealed and deleted (I3); ``staging-lost``:
+                a file of it is not there.
         """
         batch = self.kept(seq)
         # The floor after the listing: what is deleted object by object must not pass for a shorter claim.
         if self.deleted(seq) or not batch.ended(claim):
             raise JMSException(f"claim {claim} of batch {seq} has no end here: the batch is sealed and deleted", "staging-sealed")
-        return [(self.store.read(f"{folder(seq)}/{slot.data}"), left_out) for _, slot, left_out in batch.content(claim)]
+        try:
+            return [(self.store.read(f"{folder(seq)}/{slot.data}"), left_out) for _, slot, left_out in batch.content(claim)]
+        except FileNotFoundError as missing:
+            if self.deleted(seq):
+                raise JMSException(f"batch {seq} was sealed and deleted while it was read", "staging-sealed") from missing
+            raise self._lost(missing) from missing
 
     def ids(self, batch: Batch, number: int) -> frozenset[str]:
         """Return the ids of the rows that a data slot published.
@@ -234,12 +282,11 @@ class BatchLog:
     def _read(self, names: Iterable[str], floor: int) -> dict[int, Batch]:
         batches: dict[int, Batch] = {}
         for name in names:
-            place, _, rest = name.partition("/")
-            seq = int(place)
-            if seq <= floor:
+            parts = _NAME.fullmatch(name)
+            if parts is None or (seq := int(parts[1])) <= floor:
                 continue
             batch = batches.setdefault(seq, Batch(seq))
-            number, _, kind = rest.partition(".")
+            number, kind = parts[2], parts[3]
             if kind == "ok":
                 batch.confirmed.add(int(number))
             elif kind == "slot":
@@ -251,19 +298,22 @@ class BatchLog:
 
     def _doubt(self) -> frozenset[str]:
         found: frozenset[str] = frozenset()
-        names = [f"doubt/{name}" for name in self.store.list("doubt")]
+        names = [f"doubt/{name}" for name in self._noted("doubt")]
         if self.dedup == "window":
-            names += [f"seen/{name}" for name in self.store.list("seen")]
+            names += [f"seen/{name}" for name in self._noted("seen")]
         for name in names:
             try:
-                written, ids = self._recall(name)
+                # How old they are, only who seals decides: the clocks of other machines may be off.
+                _, ids = self._recall(name)
             except FileNotFoundError:
                 continue  # expired just now
-            if name.startswith("doubt/") or written + self._window_ms > self._now_ms():
-                found |= ids
+            found |= ids
         for name in set(self._remembered) - set(names):
             del self._remembered[name]
         return found
+
+    def _noted(self, place: str) -> list[str]:
+        return [name for name in self.store.list(place) if _IDS.fullmatch(name)]
 
     def _recall(self, name: str) -> tuple[float, frozenset[str]]:
         if name not in self._remembered:
@@ -315,6 +365,9 @@ class BatchLog:
         """Seal every batch up to a seq, oldest first: remember what is in doubt, raise the floor, delete.
 
         May be repeated, and run by several at once.
+
+        Raises:
+            JMSException: ``staging-lost``: ids in doubt cannot be remembered, since their file is not there.
         """
         for folder_name in ("floor", "doubt", "seen"):
             self.store.make_folder(folder_name)
@@ -325,9 +378,11 @@ class BatchLog:
                 for number, slot in batch.slots.items():
                     if slot.data is not None:
                         self._remember(batch, number)
-            except FileNotFoundError:
-                # Somebody else is deleting it, so has remembered it and raised the floor.
-                continue
+            except FileNotFoundError as missing:
+                # Whoever is deleting it has remembered it and raised the floor.
+                if self.floor() >= seq:
+                    continue
+                raise self._lost(missing) from missing
             self.store.publish(f"floor/{seq}", b"")
         self._sweep(max(floor, upto))
 
@@ -342,20 +397,25 @@ class BatchLog:
         self.store.publish(f"{place}/{batch.seq}-{number}.ids", json.dumps(record).encode())
 
     def _sweep(self, floor: int) -> None:
-        for seq in {int(name.split("/")[0]) for name in self.store.list("b")}:
-            if seq <= floor - self._keep:
+        for seq in {_seq(name) for name in self.store.list("b")}:
+            if seq is not None and seq <= floor - self._keep:
                 self.store.remove(folder(seq))
-        for name in self.store.list("floor"):
-            if int(name) <= floor - _FLOORS_KEPT:
-                self.store.delete(f"floor/{name}")
+        for number in numbered(self.store, "floor"):
+            if number <= floor - _FLOORS_KEPT:
+                self.store.delete(f"floor/{number}")
         for place, age in (("doubt", self._retention_ms), ("seen", self._window_ms)):
-            for name in self.store.list(place):
+            for name in self._noted(place):
                 try:
                     written, _ = self._recall(f"{place}/{name}")
                 except FileNotFoundError:
                     continue
                 if written + age < self._now_ms():
                     self.store.delete(f"{place}/{name}")
+
+
+def _seq(name: str) -> int | None:
+    parts = _NAME.fullmatch(name)
+    return None if parts is None else int(parts[1])
 
 
 def folder(seq: int) -> str:

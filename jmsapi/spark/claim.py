@@ -11,24 +11,27 @@ Rules:
   the claim withdraws what a confirmed slot has as well.
 - END fixes the content for ever (I1), so nobody reads before it (I3).
 - Any number of attempts may run the same claim at once, and any of them may stop anywhere.
-- A claim owes nobody a number of messages: trouble with the broker ends it early.
+- A claim owes nobody a number of messages: trouble with the broker ends it early, and END says so. Trouble that is ``fatal``
+  ends nothing: the caller raises it, and the claim is open for another attempt.
 
 Knows neither Spark nor Arrow; the model test drives it as it is.
 """
 
 from __future__ import annotations
 
+import gc
+import threading
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from jmsapi.errors import JMSError
-from jmsapi.spark.batchlog import BatchLog, Slot, View
+from jmsapi.spark.batchlog import Batch, BatchLog, Slot, View
 from jmsapi.spark.staging import Gone
 
-__all__ = ["Claim", "Codec", "Consumer", "Limits", "Result", "Step"]
+__all__ = ["Claim", "ClaimConsumer", "Codec", "Limits", "Result", "Step"]
 
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
@@ -37,11 +40,11 @@ Step = Callable[[str, int, int, int], None]
 """Called between two steps with the name of the one that comes, seq, claim and round."""
 
 
-class Consumer(Protocol[M_co]):
+class ClaimConsumer(Protocol[M_co]):
     """A session in CLIENT_ACKNOWLEDGE with one consumer."""
 
-    def receive(self, timeout_ms: float) -> M_co | None:
-        """Take the next message, waiting so long; None when none came."""
+    def receive(self, most: int, most_bytes: int, timeout_ms: float) -> Sequence[M_co]:
+        """Take what is here of the next messages, waiting so long for the first; one may exceed the bytes."""
         ...
 
     def acknowledge(self) -> None:
@@ -82,15 +85,15 @@ class Limits:
 
 @dataclass(slots=True)
 class Result:
-    """What a run of a claim came to."""
+    """The result of a run of a claim."""
 
     rows: int = 0
     """Rows that the claim has, whoever staged them."""
     ended: bool = False
     drained: bool = False
-    """It stopped because nothing more came."""
+    """Whether the run stopped because no more messages came."""
     trouble: JMSError | None = None
-    """It stopped because of this."""
+    """The error that stopped the run; None when there was none."""
 
 
 @dataclass(slots=True)
@@ -116,6 +119,7 @@ class Claim(Generic[M]):
         limits: When rounds and claims end.
         clock_ms: A clock that only goes forward.
         on_step: For tests of crashes.
+        is_fatal: Tells which trouble leaves a claim open.
     Threads: one.
     """
 
@@ -123,10 +127,11 @@ class Claim(Generic[M]):
         self,
         log: BatchLog,
         codec: Codec[M],
-        connect: Callable[[int], Consumer[M]],
+        connect: Callable[[int], ClaimConsumer[M]],
         limits: Limits,
         clock_ms: Callable[[], float],
         on_step: Step | None = None,
+        is_fatal: Callable[[JMSError], bool] = lambda error: False,
     ) -> None:
         self._log = log
         self._codec = codec
@@ -134,6 +139,7 @@ class Claim(Generic[M]):
         self._limits = limits
         self._clock_ms = clock_ms
         self._on_step = on_step
+        self._is_fatal = is_fatal
 
     def run(self, seq: int, claim: int, cap: int, *, first_wait_ms: float, end_empty: bool = True) -> Result:
         """Stage up to ``cap`` messages and end the claim; an ended one is left as it is, without the broker.
@@ -145,7 +151,7 @@ class Claim(Generic[M]):
             first_wait_ms: How long to wait for the first message.
             end_empty: Whether a claim without rows ends; else it can be run again.
         Returns:
-            What it came to; ``ended`` is False when the batch is sealed, or for an empty claim left open.
+            What it came to; ``ended`` is False when the batch is sealed, for an empty claim left open, and after fatal trouble.
         """
         view = self._log.look()
         batch = view.batch(seq)
@@ -155,7 +161,11 @@ class Claim(Generic[M]):
         run.taken = run.result.rows
         with suppress(Gone):
             if run.taken < cap:
-                self._stage(run, self._limits.idle_gap_ms if run.taken else first_wait_ms)
+                self._stage(run, first_wait_ms)
+            trouble = run.result.trouble
+            if trouble is not None and self._is_fatal(trouble):
+                run.result.rows = self._log.look().batch(seq).rows(claim)
+                return run.result
             self._end(run, end_empty)
         return run.result
 
@@ -168,18 +178,19 @@ class Claim(Generic[M]):
             run.result.trouble = error
             return
         try:
-            self._rounds(run, consumer, first_wait_ms)
+            with _OLDER_OBJECTS.left_alone():
+                self._rounds(run, consumer, first_wait_ms)
         except JMSError as error:
             run.result.trouble = error
         finally:
             with suppress(JMSError):
                 consumer.close()
 
-    def _rounds(self, run: _Run, consumer: Consumer[M], first_wait_ms: float) -> None:
+    def _rounds(self, run: _Run, consumer: ClaimConsumer[M], first_wait_ms: float) -> None:
         until = self._clock_ms() + first_wait_ms + self._limits.claim_timeout_ms
         wait = first_wait_ms
         while run.taken < run.cap and run.size < self._limits.claim_bytes and self._clock_ms() < until:
-            messages = self._receive(run, consumer, wait)
+            messages = self._receive(run, consumer, wait, until)
             wait = self._limits.idle_gap_ms
             if not messages:
                 run.result.drained = True
@@ -191,30 +202,31 @@ class Claim(Generic[M]):
                 return
             run.round += 1
 
-    def _receive(self, run: _Run, consumer: Consumer[M], wait: float) -> list[M]:
+    def _receive(self, run: _Run, consumer: ClaimConsumer[M], wait: float, until: float) -> list[M]:
         messages: list[M] = []
         size = 0
         most = min(self._limits.round_messages, run.cap - run.taken)
-        while len(messages) < most and size < min(self._limits.round_bytes, self._limits.claim_bytes - run.size):
-            message = consumer.receive(wait)
-            if message is None:
+        room = min(self._limits.round_bytes, self._limits.claim_bytes - run.size)
+        while len(messages) < most and size < room:
+            some = consumer.receive(most - len(messages), room - size, wait)
+            if not some:
                 break
-            messages.append(message)
-            size += self._codec.size(message)
+            messages += some
+            size += sum(map(self._codec.size, some))
             wait = self._limits.idle_gap_ms
+            if self._clock_ms() >= until:
+                # A steady trickle has no gap, and would fill the round.
+                break
         run.size += size
         return messages
 
-    def _publish(self, run: _Run, consumer: Consumer[M], name: str, messages: list[M]) -> bool:
+    def _publish(self, run: _Run, consumer: ClaimConsumer[M], name: str, messages: list[M]) -> bool:
         """Append the slot of a round and acknowledge; return whether to go on."""
         while True:
-            view = self._log.look()
-            batch = view.batch(run.seq)
-            if run.seq <= view.floor or batch.ended(run.claim):
+            found = self._log.agreed(lambda view: self._sift(view, run, messages))
+            if found is None:
                 return False
-            skip, left = self._sift(view, messages)
-            if skip is None:
-                continue
+            batch, skip, left = found
             if not left:
                 number = None
                 break
@@ -236,37 +248,39 @@ class Claim(Generic[M]):
             self._log.confirm(run.seq, number)
         return True
 
-    def _sift(self, view: View, messages: list[M]) -> tuple[frozenset[str] | None, int]:
-        """Return the ids to leave out and how many messages are left; None for the ids means: look again."""
-        try:
-            known = self._log.known(view)
-        except FileNotFoundError:
-            return None, 0
+    def _sift(self, view: View, run: _Run, messages: list[M]) -> tuple[Batch, frozenset[str], int] | None:
+        """Return the batch, the ids to leave out and how many messages are left; None when the claim is over."""
+        batch = view.batch(run.seq)
+        if run.seq <= view.floor or batch.ended(run.claim):
+            return None
+        known = self._log.known(view)
         ids = [self._codec.message_id(message) for message in messages]
         skip = frozenset(one for one in ids if one is not None and one in known)
-        return skip, sum(one not in skip for one in ids)
+        return batch, skip, sum(one not in skip for one in ids)
 
     # ---- the end --------------------------------------------------------------------------------------------------
     def _end(self, run: _Run, end_empty: bool) -> None:
         while True:
-            view = self._log.look()
-            batch = view.batch(run.seq)
-            run.result.rows = batch.rows(run.claim)
-            run.result.ended = batch.ended(run.claim)
-            if run.result.ended or run.seq <= view.floor:
+            over, batch, withdrawn = self._log.agreed(lambda view: self._standing(view, run))
+            if over:
                 return
-            try:
-                withdrawn = self._elsewhere(view, run)
-            except FileNotFoundError:
-                continue
             if withdrawn:
                 self._step("withdraw", run)
                 self._log.append(batch, Slot(withdrawn=withdrawn))
             elif run.result.rows or end_empty:
                 self._step("end", run)
-                self._log.append(batch, Slot(end=run.claim))
+                trouble = run.result.trouble
+                self._log.append(batch, Slot(end=run.claim, why="" if trouble is None else str(trouble)))
             else:
                 return
+
+    def _standing(self, view: View, run: _Run) -> tuple[bool, Batch, dict[int, frozenset[str]]]:
+        """Take note of how the claim stands; return whether it is over, its batch, and what it must withdraw."""
+        batch = view.batch(run.seq)
+        run.result.rows = batch.rows(run.claim)
+        run.result.ended = batch.ended(run.claim)
+        over = run.result.ended or run.seq <= view.floor
+        return over, batch, {} if over else self._elsewhere(view, run)
 
     def _elsewhere(self, view: View, run: _Run) -> dict[int, frozenset[str]]:
         """Find what slots of this claim in doubt share with slots that are confirmed, or of an earlier batch."""
@@ -292,3 +306,37 @@ class Claim(Generic[M]):
     def _step(self, name: str, run: _Run) -> None:
         if self._on_step is not None:
             self._on_step(name, run.seq, run.claim, run.round)
+
+
+class _OlderObjects:
+    """The objects of this process that are older than its claims, which the garbage collector leaves alone meanwhile.
+
+    A round's messages are held until they are acknowledged, all at once. The collector takes them for objects that stay, and
+    would look at all objects of the process for each few thousand messages, which is a quarter of what a claim costs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claims = 0
+        self._frozen_by_others = False
+        """The program froze its objects, for good. Not asked again once it was seen: Python counts them one by one."""
+
+    @contextmanager
+    def left_alone(self) -> Generator[None]:
+        """Freeze what there is; the last claim that ends undoes it."""
+        with self._lock:
+            if not self._claims and not self._frozen_by_others:
+                self._frozen_by_others = gc.get_freeze_count() > 0
+            if not self._claims and not self._frozen_by_others:
+                gc.freeze()
+            self._claims += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._claims -= 1
+                if not self._claims and not self._frozen_by_others:
+                    gc.unfreeze()
+
+
+_OLDER_OBJECTS: Final = _OlderObjects()

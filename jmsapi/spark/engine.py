@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import importlib
-import json
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Final, cast
 
-from jmsapi.errors import JMSException
+from jmsapi.errors import JMSError, JMSException
 from jmsapi.spark.arrow import RecordBatch
 from jmsapi.spark.batchlog import Batch, BatchLog, folder
 from jmsapi.spark.claim import Claim, Limits, Step
 from jmsapi.spark.options import SourceOptions
 from jmsapi.spark.receiving import Receivers
-from jmsapi.spark.rows import Row
+from jmsapi.spark.rows import Taken
 from jmsapi.spark.schema import ArrowCodec, ids_of, newest_ms, read_rows
-from jmsapi.spark.staging import Store, open_store
-from jmsapi.spark.stream import Stream, StreamLimits, Work
+from jmsapi.spark.staging import StagingStore, check_shared, open_store
+from jmsapi.spark.stream import BatchPlan, ReadTask, Stream, StreamLimits
+from jmsapi.spark.trouble import is_final
 
 __all__ = ["Engine", "step_hook"]
+
+_log: Final = logging.getLogger("jmsapi.spark")
+
+
+def _any_trouble(error: JMSError) -> bool:
+    return True
 
 
 def step_hook() -> Step | None:
@@ -39,15 +46,23 @@ class Engine:
         options: Of the source, checked.
         store: The staging area; the one of the options when None.
         on_step: For tests of crashes; see ``step_hook`` when None.
+        load: Where a load is staged, in place of a stream.
     Threads: one.
     """
 
-    def __init__(self, options: SourceOptions, store: Store | None = None, on_step: Step | None = None) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        store: StagingStore | None = None,
+        on_step: Step | None = None,
+        *,
+        load: StagingStore | None = None,
+    ) -> None:
         self.options = options
         self.on_step = on_step or step_hook()
         self.receivers = Receivers(options)
         self.log = BatchLog(
-            store or open_store(options.staging_location or ""),
+            load or store or open_store(options.staging_location or ""),
             ids_of,
             now_ms,
             dedup=options.dedup,
@@ -62,11 +77,19 @@ class Engine:
             claim_timeout_ms=options.claim_timeout,
             claim_bytes=max(1, options.max_bytes_per_batch // (options.claims + 1)),
         )
-        self.claim: Claim[Row] = Claim(
-            self.log, ArrowCodec(options.compression), self.receivers.connect, limits, clock_ms, self.on_step
+        # A load owes what it was asked for, so any trouble is said; a stream goes on with the next batch.
+        self._is_fatal = is_final if load is None else _any_trouble
+        self.claim: Claim[Taken] = Claim(
+            self.log,
+            ArrowCodec(options.compression),
+            self.receivers.connect,
+            limits,
+            clock_ms,
+            self.on_step,
+            self._is_fatal,
         )
 
-    def stream(self) -> Stream[Row]:
+    def stream(self) -> Stream[Taken]:
         """Return the planner; for the driver's side."""
         options = self.options
         limits = StreamLimits(
@@ -76,12 +99,13 @@ class Engine:
             poll_timeout_ms=options.poll_timeout,
             on_reuse=options.on_staging_reuse,
             fail_on_data_loss=options.fail_on_data_loss,
+            retry_timeout_ms=options.broker_retry_timeout,
         )
-        return Stream(self.log, self.claim, limits, self._newest, self.on_step)
+        return Stream(self.log, self.claim, limits, self._newest, self.on_step, clock_ms)
 
-    def fix_plan(self, seq: int, claims: int, cap: int) -> None:
+    def fix_plan(self, seq: int, plan: BatchPlan) -> None:
         """Say once how many claims of what size a load has."""
-        self.log.store.publish(f"{folder(seq)}/plan.json", json.dumps({"claims": claims, "cap": cap}).encode())
+        self.log.store.publish(f"{folder(seq)}/plan.json", plan.encode())
 
     def planned(self, seq: int) -> list[tuple[int, int]]:
         """Return the claims of a load, each with its cap.
@@ -90,28 +114,36 @@ class Engine:
             JMSException: ``staging-sealed``: the load was released.
         """
         try:
-            record = json.loads(bytes(self.log.store.read(f"{folder(seq)}/plan.json")))
+            plan = BatchPlan.decode(self.log.store.read(f"{folder(seq)}/plan.json"))
         except FileNotFoundError:
             raise JMSException("the rows of this load were released; a new load needs another loadId", "staging-sealed") from None
-        return [(claim, record["cap"]) for claim in range(record["claims"])]
+        return [(claim, plan.cap_of(claim)) for claim in range(plan.claims)]
 
-    def read(self, work: Work, columns: Sequence[str]) -> Iterator[RecordBatch]:
+    def read(self, work: ReadTask, columns: Sequence[str]) -> Iterator[RecordBatch]:
         """Stage a claim if it is not over, then give its rows.
 
         Raises:
-            JMSException: ``staging-sealed``: the batch is deleted; ``malformed``: with mode=FAILFAST.
+            JMSException: ``staging-sealed``: the batch is deleted; ``staging-unshared``: this process does not see the staging
+                area of the driver; ``malformed``: with mode=FAILFAST.
+            JMSError: Trouble with the broker that does not pass; for a load, any. What is staged stays for another attempt.
         """
+        if work.mark:
+            check_shared(self.log.store, work.mark)
         try:
-            self.claim.run(work.seq, work.claim, work.cap, first_wait_ms=self.options.first_wait)
+            result = self.claim.run(work.seq, work.claim, work.cap, first_wait_ms=self.options.first_wait)
         finally:
             self.receivers.close()
+        if result.trouble is not None:
+            if self._is_fatal(result.trouble):
+                raise result.trouble
+            _log.warning("claim %d of batch %d ended early, with %d rows: %s", work.claim, work.seq, result.rows, result.trouble)
         batches = read_rows(self.log.content(work.seq, work.claim), work.seq, work.claim, columns, self.options.mode)
         for number, batch in enumerate(batches):
             self._step("yield", work, number)
             yield batch
         self._step("read", work, 0)
 
-    def _step(self, name: str, work: Work, number: int) -> None:
+    def _step(self, name: str, work: ReadTask, number: int) -> None:
         if self.on_step is not None:
             self.on_step(name, work.seq, work.claim, number)
 

@@ -26,19 +26,18 @@ from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 import jmsapi
 from jmsapi import Connection, Message, MessageConsumer, MessageProducer, Session, TextMessage
-from jmsapi.errors import JMSError, JMSException, JMSSecurityException
+from jmsapi.errors import JMSError, JMSException
 from jmsapi.spark.claim import Step
 from jmsapi.spark.options import SinkOptions
 from jmsapi.spark.outbox import Binding, File, Manifest, Outbox
 from jmsapi.spark.staging import Gone, self_test
+from jmsapi.spark.trouble import is_final
 
-__all__ = ["Ledger", "Rows", "Sends", "Token"]
+__all__ = ["Rows", "Sends", "SinkLedger", "SinkProgress"]
 
 T = TypeVar("T")
 Rows = Callable[[memoryview], Iterator[Mapping[str, Any]]]
 """Reads a staged file."""
-_FINAL: Final = {"bad-row", "ledger-held", "ledger-reused", "staging-lost", "staging-reused", "bad-staging", "unsupported"}
-"""Errors that no second try would mend."""
 _LOOK_MS: Final = 500.0
 _RETRY_S: Final = 1.0
 _NEW: Final = -1
@@ -53,7 +52,7 @@ class Sends(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SinkProgress:
     """How far the sink is."""
 
     id: str
@@ -68,7 +67,7 @@ class Token:
         return json.dumps({"token": self.id, "batch": self.batch, "rows": self.rows, "manifest": self.manifest})
 
     @classmethod
-    def decode(cls, message: Message) -> Token | None:
+    def decode(cls, message: Message) -> SinkProgress | None:
         """Read a message; None when it is no token."""
         try:
             record: Any = json.loads(message.text or "") if isinstance(message, TextMessage) else {}
@@ -77,7 +76,7 @@ class Token:
             return None
 
 
-class Ledger:
+class SinkLedger:
     """Sends the batches of one sink.
 
     Args:
@@ -138,10 +137,8 @@ class Ledger:
         while True:
             try:
                 return what()
-            except JMSSecurityException:
-                raise
             except JMSError as error:
-                if error.error_code in _FINAL or time.monotonic() - self.moved_at > self.options.broker_retry_timeout / 1000:
+                if is_final(error) or time.monotonic() - self.moved_at > self.options.broker_retry_timeout / 1000:
                     raise
             time.sleep(_RETRY_S)
 
@@ -149,13 +146,15 @@ class Ledger:
         with self.options.factory().create_connection() as connection:
             self._check(connection)
             binding = self._bind(connection)
+            unseen = self._unseen(batch, files)
             # Gone: a rival is past this batch, and the token says so.
             with suppress(Gone):
-                self.outbox.fix(batch, files)
+                if unseen is None:
+                    self.outbox.fix(batch, files)
             manifest = self.outbox.manifest(batch)
             connection.start()
             session = connection.create_session(Session.SESSION_TRANSACTED)
-            move = _Move(self, session, binding.token, batch, manifest)
+            move = _Move(self, session, binding.token, batch, manifest, unseen)
             # The consumer stays until the last commit is confirmed: brokers ignore what one that is gone acknowledged.
             while not move.once():
                 pass
@@ -173,11 +172,23 @@ class Ledger:
                     "unsupported",
                 )
 
+    def _unseen(self, batch: int, files: Sequence[tuple[int, File]]) -> JMSException | None:
+        """Return what is wrong when tasks have staged what cannot be seen here: a batch must not consist of that for ever."""
+        there = self.outbox.files(batch)
+        unseen = sum(name not in there for _, (name, _) in files)
+        if not unseen:
+            return None
+        return JMSException(
+            f"the jms sink: {unseen} of {len(files)} staged files of batch {batch} cannot be seen where the query is planned: "
+            "the staging location must be one that the driver and all executors share. Nothing of the batch was sent",
+            "staging-unshared",
+        )
+
     def _bind(self, connection: Connection) -> Binding:
         found = self.outbox.binding()
         if found is None:
             self_test(self.outbox.store)
-            token = Token(uuid.uuid4().hex)
+            token = SinkProgress(uuid.uuid4().hex)
             with connection.create_session(Session.AUTO_ACKNOWLEDGE) as session:
                 producer = session.create_producer(session.create_queue(self.queue))
                 producer.send(session.create_text_message(token.encode()))
@@ -200,7 +211,15 @@ class Ledger:
 class _Move:
     """One session that moves the token through a batch."""
 
-    def __init__(self, ledger: Ledger, session: Session, token: str, batch: int, manifest: Manifest | None) -> None:
+    def __init__(
+        self,
+        ledger: SinkLedger,
+        session: Session,
+        token: str,
+        batch: int,
+        manifest: Manifest | None,
+        unseen: JMSException | None,
+    ) -> None:
         queue = session.create_queue(ledger.queue)
         self._ledger = ledger
         self._session = session
@@ -210,6 +229,8 @@ class _Move:
         self._token = token
         self._batch = batch
         self._manifest = manifest
+        self._unseen = unseen
+        """Why there is no manifest, unless a rival is past this batch."""
         self._rows: Iterator[tuple[str, Mapping[str, Any]]] = iter(())
         self._next: int | None = None
         """The row that comes next from ``_rows``."""
@@ -228,7 +249,8 @@ class _Move:
         if manifest is None or (start and token.manifest != manifest.id):
             self._refuse(
                 token,
-                JMSException(
+                (None if manifest else self._unseen)
+                or JMSException(
                     f"the jms sink: batch {self._batch} is sent in part, and what it consisted of is not in the staging location",
                     "staging-lost",
                 ),
@@ -242,7 +264,9 @@ class _Move:
             return True
         end = start + sent
         over = end >= manifest.rows
-        self._move(Token(self._token, self._batch + 1) if over else Token(self._token, self._batch, end, manifest.id))
+        self._move(
+            SinkProgress(self._token, self._batch + 1) if over else SinkProgress(self._token, self._batch, end, manifest.id)
+        )
         return over
 
     def end(self) -> None:
@@ -251,7 +275,7 @@ class _Move:
             if self._consumer.receive(_LOOK_MS) is not None:
                 self._session.commit()
 
-    def _take(self) -> Token | None:
+    def _take(self) -> SinkProgress | None:
         """Wait for the token; None when the job is over meanwhile."""
         ledger = self._ledger
         until = time.monotonic() + ledger.options.broker_retry_timeout / 1000
@@ -267,12 +291,12 @@ class _Move:
                         "ledger-held",
                     )
                 continue
-            token = Token.decode(message)
+            token = SinkProgress.decode(message)
             if token is not None and token.id == self._token:
                 return token
             self._pass_over(message, token)
 
-    def _pass_over(self, message: Message, token: Token | None, mine: Token | None = None) -> None:
+    def _pass_over(self, message: Message, token: SinkProgress | None, mine: SinkProgress | None = None) -> None:
         """Drop a token of a start that died before the outbox named it: nobody ever used it. Refuse anything else."""
         if token is None or token.batch != _NEW:
             if mine is not None:
@@ -286,10 +310,10 @@ class _Move:
                 ),
             )
 
-    def _look_behind(self, mine: Token) -> None:
+    def _look_behind(self, mine: SinkProgress) -> None:
         """Look once, before a token is first used, whether the ledger has others."""
         while (message := self._consumer.receive(_LOOK_MS)) is not None:
-            self._pass_over(message, Token.decode(message), mine)
+            self._pass_over(message, SinkProgress.decode(message), mine)
 
     def _send_from(self, manifest: Manifest, start: int) -> int:
         if self._next != start:
@@ -311,10 +335,10 @@ class _Move:
             number = number if partition == before else 0
             before = partition
             for row in ledger.rows_of(ledger.outbox.read(self._batch, file)):
-                yield f"{ledger.name}-{self._batch}-{partition}-{number}", row
+                yield f"{ledger.name}-{manifest.id}-{partition}-{number}", row
                 number += 1
 
-    def _move(self, token: Token | None) -> None:
+    def _move(self, token: SinkProgress | None) -> None:
         """Send the token on, with all that this transaction sent."""
         if token is not None:
             self._producer.send(self._session.create_text_message(token.encode()))
@@ -332,9 +356,9 @@ class _Move:
             )
         self._move(token)
 
-    def _refuse(self, what: Token | Message, why: JMSException) -> NoReturn:
+    def _refuse(self, what: SinkProgress | Message, why: JMSException) -> NoReturn:
         """Put a message back, so that it does not age by coming back, and raise."""
-        message = self._session.create_text_message(what.encode()) if isinstance(what, Token) else what
+        message = self._session.create_text_message(what.encode()) if isinstance(what, SinkProgress) else what
         self._producer.send(message)
         self._session.commit()
         raise why

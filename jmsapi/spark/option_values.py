@@ -12,7 +12,7 @@ __all__ = ["NAME", "Count", "Duration", "Size", "lower", "option", "upper"]
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 NAME: Final = r"^[A-Za-z0-9_-]{1,64}$"
-"""What may be part of a file's and of a queue's name."""
+"""Pattern of values that become part of the names of files and queues."""
 _MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 

@@ -24,14 +24,36 @@ __all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_
 
 T = TypeVar("T", bound="JmsOptions")
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
+_TLS: Final = re.compile(r"(stomp\+ssl|amqps)://", re.IGNORECASE)
 _IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
 _HADOOP_PATH: Final = re.compile("file:/(?!/)")
+_SECRETS: Final = ("password", "secret", "token")
+_HINTS: Final = {
+    "brokerurl": "url",
+    "broker": "url",
+    "connectionfactory": "url",
+    "destination": "queue or topic",
+    "host": "url, such as amqp://host:5672",
+    "port": "url, such as amqp://host:5672",
+    "maxmessagespertrigger": "maxMessagesPerBatch",
+    "maxoffsetspertrigger": "maxMessagesPerBatch",
+    "maxrowspertrigger": "maxMessagesPerBatch",
+    "maxbytespertrigger": "maxBytesPerBatch",
+    "numpartitions": "parallelism",
+    "minpartitions": "parallelism",
+    "user": "username",
+    "queuename": "queue",
+    "topicname": "topic",
+    "startingoffsets": "nothing: a queue is read from its head, and what is read is gone from it",
+    "subscribe": "topic with subscription, or queue",
+}
+"""Names that other data sources and clients have for an option, and ours."""
 # Options that Spark itself puts among ours, in lower case.
 _OF_SPARK: Final = frozenset({"path", "checkpointlocation", "maxfilespertrigger", "paths", "queryname"})
 
 
 class JmsOptions(BaseModel):
-    """What source and sink share."""
+    """The options that source and sink share."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     what: ClassVar[str] = "jms"
@@ -68,8 +90,8 @@ class JmsOptions(BaseModel):
         "",
         min_length=1,
     )
-    extra: Mapping[str, str] = Field(default_factory=dict[str, str], exclude=True)
-    """``tls.*`` and ``provider.*``, by the provider's own names."""
+    extra: Mapping[str, str] = Field(default_factory=dict[str, str], exclude=True, repr=False)
+    """``tls.*`` and ``provider.*``, by the provider's own names; secrets among them may be ``env:`` and ``file:`` as well."""
 
     def check(self) -> None:
         """Check what concerns several options at once; raises JMSException."""
@@ -77,14 +99,24 @@ class JmsOptions(BaseModel):
             raise _bad(
                 self, "url holds a user name or password, which would be written into plans and logs: use username and password"
             )
+        if "***" in jmsapi.redact_url(self.url):
+            raise _bad(
+                self,
+                "url holds a password or another secret among its parameters, which would be written into plans and logs: give "
+                "password=env:NAME or file:PATH, and others as tls.* or provider.* in the same form",
+            )
         if _IN_PROCESS.search(self.url):
             raise _bad(
                 self, "url: the inproc broker lives in one process, and the tasks of Spark are others; use a broker with a port"
             )
         if self.password is not None and self.username is None:
             raise _bad(self, "password is given without username")
+        if self.username is not None and self.password is None:
+            raise _bad(self, "username is given without password")
         if self.queue is not None and self.topic is not None:
             raise _bad(self, "queue and topic are both given; choose one")
+        if any(name.startswith("tls_") for name in self.extra) and _TLS.search(self.url) is None:
+            raise _bad(self, "tls.* is given, and the URL has no TLS: write stomp+ssl:// or amqps://")
         if "object_allow" in self.extra:
             raise _bad(self, "provider.object_allow: objects are never unpickled here")
         if self.staging_location is not None:
@@ -99,7 +131,14 @@ class JmsOptions(BaseModel):
             secret: Whether to read the password.
             more: Further options of the provider.
         """
-        given: dict[str, object] = {"connect_timeout_ms": max(1, round(self.connect_timeout)), **more, **self.extra}
+        extra = {
+            name: _secret(value, name) if secret and name.endswith(_SECRETS) else value for name, value in self.extra.items()
+        }
+        given: dict[str, object] = {"connect_timeout_ms": max(1, round(self.connect_timeout)), **more, **extra}
+        if self.url[:9].lower() == "failover:":
+            # Each server is tried when a connection is made. One that is lost ends with its session: what it had received comes
+            # again, and only who begins anew can tell those messages from others.
+            given["max_reconnect_attempts"] = 0
         if self.url.lower().startswith("stomp"):
             given.setdefault("heartbeat_ms", round(self.heartbeat))
         elif self.url.lower().startswith("amqp"):
@@ -142,7 +181,9 @@ class SourceOptions(JmsOptions):
     dedup: Annotated[Literal["in-doubt", "window", "off"], BeforeValidator(lower)] = option(
         "dedup", "in-doubt", "`in-doubt`; `window`: for brokers that may forget acknowledgements; `off`: at least once"
     )
-    dedup_window: Duration = option("dedupWindow", 600_000, "How long `dedup=window` remembers", "10m")
+    dedup_window: Duration = option(
+        "dedupWindow", 600_000, "How long `dedup=window` remembers, at least; by the driver's clock", "10m"
+    )
     doubt_retention: Duration = option(
         "doubtRetention",
         86_400_000,
@@ -167,6 +208,12 @@ class SourceOptions(JmsOptions):
     read_mode: Annotated[Literal["browse", "consume"], BeforeValidator(lower)] = option(
         "readMode", "browse", "`spark.read` only: `browse` leaves the messages on the queue, `consume` takes them"
     )
+    pushdown: bool = option(
+        "pushdown",
+        False,
+        "`browse` only: conditions on header columns become a selector; needs `spark.sql.python.filterPushdown.enabled`",
+        "false",
+    )
     max_messages: Count | None = option("maxMessages", None, "`spark.read` only: most messages", "")
     load_id: str | None = option(
         "loadId",
@@ -185,8 +232,12 @@ class SourceOptions(JmsOptions):
             compile_selector(self.selector)
         if self.topic is not None and self.subscription is None:
             raise _bad(self, "a topic needs subscription: without one, messages published between two batches would be lost")
-        if self.subscription is not None and self.topic is None:
-            raise _bad(self, "subscription is for a topic")
+        if self.topic is None and (self.subscription is not None or "subscription_type" in self.model_fields_set):
+            raise _bad(self, f"{'subscriptionType' if self.subscription is None else 'subscription'} is for a topic")
+        if self.dedup != "window" and "dedup_window" in self.model_fields_set:
+            raise _bad(self, "dedupWindow is for dedup=window")
+        if self.dedup == "off" and "doubt_retention" in self.model_fields_set:
+            raise _bad(self, "doubtRetention has no meaning with dedup=off")
         if self.subscription_type == "durable" and self.client_id is None:
             raise _bad(self, "subscriptionType=durable needs clientId")
 
@@ -195,13 +246,29 @@ class SourceOptions(JmsOptions):
         if self.staging_location is None:
             raise _bad(self, "stagingLocation is missing: messages are staged there before they are acknowledged")
 
+    def check_stream(self) -> None:
+        """Check what only ``spark.readStream`` needs; raises JMSException."""
+        self.check_staging()
+        for name, alias in (
+            ("read_mode", "readMode"),
+            ("load_id", "loadId"),
+            ("max_messages", "maxMessages"),
+            ("pushdown", "pushdown"),
+        ):
+            if name in self.model_fields_set:
+                raise _bad(self, f"{alias} is for spark.read; a stream consumes, and maxMessagesPerBatch limits its batches")
+
     def check_load(self) -> None:
         """Check what only ``spark.read`` needs; raises JMSException."""
         if self.read_mode == "browse":
+            if self.load_id is not None:
+                raise _bad(self, "loadId is for readMode=consume; browsing takes nothing")
             if self.queue is None:
                 raise _bad(self, "readMode=browse is for a queue; a topic cannot be browsed")
             return
         self.check_staging()
+        if self.pushdown:
+            raise _bad(self, "pushdown is for readMode=browse: what is consumed must not depend on a query's plan; give selector")
         if self.load_id is None:
             raise _bad(self, "readMode=consume needs loadId: what a job has consumed when it crashes is found again by that name")
 
@@ -251,6 +318,18 @@ class SinkOptions(JmsOptions):
         "",
         pattern=r"^[A-Za-z_$][A-Za-z0-9_$]*$",
     )
+    other_columns: Annotated[Literal["refuse", "properties", "json"], BeforeValidator(lower)] = option(
+        "otherColumns",
+        "refuse",
+        "Columns that the sink does not know: `refuse`; `properties`: each is a property; `json`: together they are the body",
+    )
+    dead_letter_queue: str | None = option(
+        "deadLetterQueue",
+        None,
+        "Queue for rows that cannot be messages, as JSON with the property `jmsapi_error`; without it they fail the write",
+        "",
+        min_length=1,
+    )
     transaction_messages: int = option(
         "transactionMessages",
         1000,
@@ -265,6 +344,11 @@ class SinkOptions(JmsOptions):
     time_to_live: Duration = option("timeToLive", 0, "Life of a message, 0 for ever; a column `time_to_live` (ms) wins", "0ms")
     delivery_delay: Duration = option("deliveryDelay", 0, "Delay of delivery; a column `delivery_delay` (ms) wins", "0ms")
 
+    def check_dead_letters(self) -> None:
+        """Check that dead letters do not come where the rows go; raises JMSException."""
+        if self.dead_letter_queue is not None and self.dead_letter_queue == self.queue:
+            raise _bad(self, "deadLetterQueue is the queue that the rows go to")
+
     @property
     def once(self) -> bool:
         """Tell whether each row is sent once."""
@@ -273,6 +357,10 @@ class SinkOptions(JmsOptions):
     def check(self) -> None:
         """Check the options of a sink; raises JMSException."""
         super().check()
+        self.check_dead_letters()
+        name = self.duplicate_id_property or ""
+        if name.startswith("JMS") and not name.startswith("JMS_"):
+            raise _bad(self, "duplicateIdProperty begins with JMS, and JMS keeps such names to itself")
         if self.ledger_queue is not None and not self.once:
             raise _bad(self, "ledgerQueue is for delivery=exactly-once")
         if self.once and self.staging_location is None:
@@ -310,7 +398,11 @@ def read_options(kind: type[T], given: Mapping[str, str]) -> T:
             values[names[key]] = value
         elif key not in _OF_SPARK:
             near = difflib.get_close_matches(key, names, n=1)
-            hint = f"; did you mean {names[near[0]]}?" if near else f"; there are {', '.join(names.values())}, tls.*, provider.*"
+            hint = (
+                f"; did you mean {_HINTS.get(key) or names[near[0]]}?"
+                if near or key in _HINTS
+                else f"; there are {', '.join(names.values())}, tls.*, provider.*"
+            )
             raise JMSException(f"the jms {kind.what} knows no option {name!r}{hint}", "unknown-option")
     problems: list[str] = []
     try:
@@ -360,17 +452,17 @@ def _rows(kind: type[JmsOptions]) -> Iterator[str]:
         yield f"| `{field.alias}` | {f'`{default}`' if default not in ('', 'required') else default} | {field.description} |"
 
 
-def _secret(text: str) -> str:
+def _secret(text: str, what: str = "password") -> str:
     if text.startswith("env:"):
         found = os.environ.get(text[4:])
         if found is None:
-            raise JMSException(f"password: the environment variable {text[4:]} is not set in this process", "missing-variable")
+            raise JMSException(f"{what}: the environment variable {text[4:]} is not set in this process", "missing-variable")
         return found
     if text.startswith("file:"):
         try:
             return Path(text[5:]).read_text(encoding="utf-8").rstrip("\r\n")
         except OSError as error:
-            raise JMSException(f"password: the file {text[5:]} cannot be read: {error.strerror}", "missing-variable") from None
+            raise JMSException(f"{what}: the file {text[5:]} cannot be read: {error.strerror}", "missing-variable") from None
     return text
 
 

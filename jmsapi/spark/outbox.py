@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jmsapi.spark.staging import Store
+from jmsapi.spark.staging import StagingStore
 
 __all__ = ["Binding", "File", "Manifest", "Outbox"]
 
@@ -54,7 +54,7 @@ class Outbox:
     Threads: any; every method may be called by many processes at once.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StagingStore) -> None:
         self.store = store
 
     def open(self, batch: int) -> None:
@@ -88,6 +88,10 @@ class Outbox:
         record = {"id": uuid.uuid4().hex, "files": [(partition, name, rows) for partition, (name, rows) in files]}
         self.store.publish(_manifest(batch), json.dumps(record).encode())
 
+    def files(self, batch: int) -> set[str]:
+        """Return the names of all files of rows of a batch, of attempts that lost as well."""
+        return {name for name in self.store.list(_folder(batch)) if name.startswith("d-")}
+
     def read(self, batch: int, file: File) -> memoryview:
         """Return a file of rows.
 
@@ -98,7 +102,8 @@ class Outbox:
 
     def clear(self, upto: int) -> None:
         """Delete everything of all batches up to one, attempts that lost included."""
-        for batch in {int(name.partition("/")[0]) for name in self.store.list("s")} | {upto}:
+        folders = {name.partition("/")[0] for name in self.store.list("s")}
+        for batch in {int(name) for name in folders if name.isdecimal()} | {upto}:
             if batch <= upto:
                 self.store.remove(_folder(batch))
 

@@ -129,7 +129,7 @@ def read_pipeline(file: Path) -> Pipeline:
 
 def _problems(pipeline: Pipeline) -> list[str]:
     """Return what is wrong between the tables; raises what is wrong with an option."""
-    read_options(SourceOptions, pipeline.source_options()).check_staging()
+    read_options(SourceOptions, pipeline.source_options()).check_stream()
     found: list[str] = []
     sink, run = pipeline.sink, pipeline.run
     if sink.format == "jms":

@@ -1,15 +1,27 @@
-"""Consumers for claims, over the public API: one connection, a session in CLIENT_ACKNOWLEDGE for each consumer."""
+"""Consumers for claims, over the public API: one connection, a session for each consumer.
+
+A slot is confirmed only when the broker has said that it has the acknowledgement, so a session acknowledges in one of three ways:
+
+- in CLIENT_ACKNOWLEDGE, where the broker answers an acknowledgement;
+- by committing a transaction, where it does not but has transactions;
+- else in CLIENT_ACKNOWLEDGE, and then by subscribing once more in the same session: brokers work through a session in order, so
+  the answer to the subscription means that what was said before it has arrived.
+
+A connection has one link. With a ``failover:`` URL it would be made again within a round, whose messages would then come twice.
+"""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
-from jmsapi import Connection, Message, MessageConsumer, Session
+import jmsapi
+from jmsapi import Connection, MessageConsumer, Session
 from jmsapi.errors import JMSError
 from jmsapi.spark.options import SourceOptions
-from jmsapi.spark.rows import Row, row_of
+from jmsapi.spark.rows import Taken, taken_of
 
-__all__ = ["Receiver", "Receivers", "consumer_of"]
+__all__ = ["ClaimReceiver", "Receivers", "consumer_of"]
 
 
 def consumer_of(session: Session, options: SourceOptions) -> MessageConsumer:
@@ -36,7 +48,7 @@ class Receivers:
         self._limit = 0
         self._stays = options.client_id is None
 
-    def connect(self, limit: int) -> Receiver:
+    def connect(self, limit: int) -> ClaimReceiver:
         """Open a consumer that holds at most ``limit`` unacknowledged messages.
 
         Raises:
@@ -52,7 +64,7 @@ class Receivers:
                 self.close()
                 raise
         try:
-            return Receiver(self, self._connection, self._options)
+            return ClaimReceiver(self, self._connection, self._options)
         except JMSError:
             # A connection that broke while it was idle is not the broker's last word.
             self.close()
@@ -71,47 +83,55 @@ class Receivers:
                 connection.close()
 
 
-class Receiver:
-    """A consumer of a claim; see ``claim.Consumer``."""
+class ClaimReceiver:
+    """A consumer of a claim; see ``ClaimConsumer``."""
 
     def __init__(self, owner: Receivers, connection: Connection, options: SourceOptions) -> None:
         self._owner = owner
-        self._last: Message | None = None
+        self._options = options
         self._broken = False
-        self._session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+        can = jmsapi.capabilities(connection)
+        self._answered = can.settle_answered
+        self._transacted = not can.settle_answered and can.transactions.level.name == "NATIVE"
+        self._session = connection.create_session(Session.SESSION_TRANSACTED if self._transacted else Session.CLIENT_ACKNOWLEDGE)
         try:
-            self._consumer = consumer_of(self._session, options)
+            self._open()
         except JMSError:
             with suppress(JMSError):
                 self._session.close()
             raise
 
-    def receive(self, timeout_ms: float) -> Row | None:
-        """Take the next message as a row; see Consumer."""
+    def _open(self) -> None:
+        self._consumer = consumer_of(self._session, self._options)
+        self._receiver = jmsapi.wire_receiver(self._consumer)
+
+    def receive(self, most: int, most_bytes: int, timeout_ms: float) -> list[Taken]:
+        """Take the next messages; see ClaimConsumer."""
         try:
             # Zero would wait for ever.
-            message = self._consumer.receive(max(1.0, timeout_ms))
+            found = self._receiver.receive(most, most_bytes, max(1.0, timeout_ms))
         except JMSError:
             self._broken = True
             raise
-        if message is None:
-            return None
-        self._last = message
-        return row_of(message)
+        now_us = time.time_ns() // 1000
+        return [taken_of(one, now_us) for one in found]
 
     def acknowledge(self) -> None:
-        """Acknowledge all received and wait for the broker's word; see Consumer."""
-        message, self._last = self._last, None
-        if message is None:
-            return
+        """Acknowledge all received and wait for the broker's word; see ClaimConsumer."""
         try:
-            message.acknowledge()
+            if self._transacted:
+                self._session.commit()
+                return
+            self._receiver.acknowledge()
+            if not self._answered:
+                self._consumer.close()
+                self._open()
         except JMSError:
             self._broken = True
             raise
 
     def close(self) -> None:
-        """Give back what is not acknowledged; see Consumer."""
+        """Give back what is not acknowledged; see ClaimConsumer."""
         try:
             self._session.close()
         except JMSError:

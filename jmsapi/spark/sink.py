@@ -1,43 +1,54 @@
-"""Writers. At least once: each task sends its rows in one session, in transactions where the broker has them; a task that dies
-after a commit is run again from its first row, so what it had committed comes twice. Exactly once: tasks stage their rows, and
-the ledger sends them from ``commit``.
+"""Writers. At least once: each task sends its rows, see ``sending``. Exactly once: tasks stage their rows, and the ledger sends
+them from ``commit``.
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.types import VariantVal
+from pyspark.sql import datasource as api
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 import jmsapi
 from jmsapi import Session
-from jmsapi.errors import JMSException, TransactionRolledBackException
+from jmsapi.errors import JMSException
 from jmsapi.spark.arrow import RecordBatch, pa
 from jmsapi.spark.engine import step_hook
-from jmsapi.spark.ledger import Ledger
-from jmsapi.spark.messages import Sender, check_columns
+from jmsapi.spark.ledger import SinkLedger
+from jmsapi.spark.messages import Columns, check_columns
 from jmsapi.spark.options import SinkOptions
 from jmsapi.spark.outbox import File, Outbox
-from jmsapi.spark.staging import open_store
+from jmsapi.spark.sending import Row, Task, TaskSender, sender
+from jmsapi.spark.staging import check_shared, open_store, take
 
-__all__ = ["JmsStreamWriter", "JmsWriter", "Sent", "Staged"]
+__all__ = ["JmsStreamWriter", "JmsWriter", "Staged", "TaskCommit"]
 
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter as _StreamWriter
+else:
+    # PySpark 4.0 has no other, and is refused before it is used.
+    _StreamWriter = getattr(api, "DataSourceStreamArrowWriter", DataSourceStreamWriter)
 _FILE_BYTES: Final = 8 << 20
 _JOB_BATCH: Final = 0
-Row = Mapping[str, Any]
+_log: Final = logging.getLogger("jmsapi.spark")
 
 
 @dataclass
-class Sent(WriterCommitMessage):
+class TaskCommit(WriterCommitMessage):
     """What one task has sent."""
 
     messages: int
+    dropped: int = 0
+    """Number of messages that the broker had already, by their duplicate ids."""
+    dead: int = 0
+    """Number of messages that went to the dead letter queue."""
 
 
 @dataclass
@@ -50,15 +61,6 @@ class Staged(WriterCommitMessage):
     files: tuple[File, ...]
 
 
-@dataclass(frozen=True)
-class Task:
-    """Which task this is."""
-
-    query: str = ""
-    batch: int = _JOB_BATCH
-    partition: int = 0
-
-
 def this_task() -> Task:
     """Return which task this process runs."""
     context = TaskContext.get()
@@ -69,65 +71,15 @@ def this_task() -> Task:
     return Task(query or "", _JOB_BATCH if batch is None else int(batch), context.partitionId())
 
 
-def sender(session: Session, options: SinkOptions) -> Sender:
-    """Return what sends rows in a session."""
-    return Sender(session, options, lambda value, metadata: VariantVal(value, metadata).toPython())
-
-
 def rows_of(data: memoryview) -> Iterator[Row]:
     """Give the rows of a staged file."""
     with pa.ipc.open_file(pa.py_buffer(data)) as reader:
         for number in range(reader.num_record_batches):
-            yield from reader.get_batch(number).to_pylist()
-
-
-# ---- at least once ----------------------------------------------------------------------------------------------------
-def send_rows(options: SinkOptions, batches: Iterator[RecordBatch], task: Task, name: str) -> Sent:
-    """Send all rows of a task; return when the broker has them.
-
-    Args:
-        options: Of the sink.
-        batches: The rows.
-        task: Which task it is.
-        name: Of sink or job, for duplicate ids.
-    Raises:
-        JMSError: The broker refused; the transaction that was open is rolled back, earlier ones stand.
-    """
-    step = step_hook()
-    rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
-    sent = 0
-    with options.factory().create_connection() as connection:
-        transacted = bool(jmsapi.capabilities(connection).transactions)
-        session = connection.create_session(Session.SESSION_TRANSACTED if transacted else Session.AUTO_ACKNOWLEDGE)
-        sending = sender(session, options)
-        while chunk := list(itertools.islice(rows, options.transaction_messages)):
-            ids = [f"{name}-{task.batch}-{task.partition}-{number}" for number in range(sent, sent + len(chunk))]
-            _send_chunk(sending, chunk, ids)
-            number = sent // options.transaction_messages
-            if step is not None:
-                step("deliver", task.batch, task.partition, number)
-            if transacted:
-                try:
-                    session.commit()
-                except TransactionRolledBackException:
-                    if options.duplicate_id_property is None:
-                        raise
-                    # A broker that drops duplicates refuses a transaction with one: one by one it drops them only.
-                    with connection.create_session(Session.AUTO_ACKNOWLEDGE) as single:
-                        _send_chunk(sender(single, options), chunk, ids)
-            sent += len(chunk)
-            if step is not None:
-                step("delivered", task.batch, task.partition, number)
-    return Sent(sent)
-
-
-def _send_chunk(sending: Sender, rows: Sequence[Row], ids: Sequence[str]) -> None:
-    for row, duplicate_id in zip(rows, ids, strict=True):
-        sending.send(row, duplicate_id)
+            yield from reader.get_batch(number).to_pylist(maps_as_pydicts="lossy")
 
 
 # ---- exactly once -----------------------------------------------------------------------------------------------------
-def stage_rows(options: SinkOptions, outbox: Outbox, batches: Iterator[RecordBatch], task: Task) -> Staged:
+def stage_rows(options: SinkOptions, columns: Columns, outbox: Outbox, batches: Iterator[RecordBatch], task: Task) -> Staged:
     """Stage all rows of a task.
 
     Each is made into a message first, in a broker of this process: what cannot be sent fails its task, and not the batch when
@@ -144,9 +96,9 @@ def stage_rows(options: SinkOptions, outbox: Outbox, batches: Iterator[RecordBat
     waiting: list[RecordBatch] = []
     with jmsapi.connection_factory(f"inproc://{uuid.uuid4().hex}").create_connection() as connection:
         session = connection.create_session(Session.SESSION_TRANSACTED)
-        trial = sender(session, options)
+        trial = sender(session, options, columns)
         for batch in batches:
-            for row in batch.to_pylist():
+            for row in batch.to_pylist(maps_as_pydicts="lossy"):
                 trial.send(row)
             session.rollback()
             waiting.append(batch)
@@ -170,19 +122,23 @@ def _stage(outbox: Outbox, batch: int, batches: Sequence[RecordBatch]) -> list[F
     return [(outbox.stage(batch, memoryview(target.getvalue())), rows)]
 
 
-class _Writing:
+class _Writing(ABC):
     """What both writers do.
 
     Args:
         options: Checked.
-        columns: Of the rows.
+        columns: Of the rows, with their types.
         name: Of the job, for duplicate ids; a stream's own is known to its tasks.
     """
 
-    def __init__(self, options: SinkOptions, columns: Sequence[str], name: str = "") -> None:
+    def __init__(self, options: SinkOptions, columns: Columns, name: str = "") -> None:
         check_columns(options, columns)
         self._options = options
+        self._columns = dict(columns)
         self._name = options.sink_id or name
+        self._started = uuid.uuid4().hex[:12]
+        """Names this run of a job; travels to the tasks."""
+        self._mark = take(self._outbox().store) if options.once else ""
 
     @property
     def _place(self) -> str:
@@ -198,14 +154,36 @@ class _Writing:
         """Send the rows of a task, or stage them."""
         task = self._task()
         if self._options.once:
-            return stage_rows(self._options, self._outbox(), iterator, task)
-        return send_rows(self._options, iterator, task, self._name or task.query)
+            check_shared(self._outbox().store, self._mark)
+            return stage_rows(self._options, self._columns, self._outbox(), iterator, task)
+        rows = itertools.chain.from_iterable(batch.to_pylist(maps_as_pydicts="lossy") for batch in iterator)
+        delivery = TaskSender(self._options, self._columns, self._run(task), task, step_hook())
+        delivery.send(rows)
+        return TaskCommit(delivery.sent, delivery.dropped, delivery.dead)
+
+    @abstractmethod
+    def _run(self, task: Task) -> str:
+        """Return what begins the duplicate ids of a run: nobody else's, and the same when a task of the run is run again."""
+
+    def _say(self, messages: Sequence[WriterCommitMessage | None], where: str) -> None:
+        sent = [one for one in messages if isinstance(one, TaskCommit)]
+        rows, dropped, dead = (sum(getattr(one, what) for one in sent) for what in ("messages", "dropped", "dead"))
+        if dropped:
+            _log.warning(
+                "the jms sink: the broker dropped %d of %d rows%s: it has their duplicate ids already", dropped, rows, where
+            )
+        if dead:
+            queue = self._options.dead_letter_queue
+            _log.warning("the jms sink: %d of %d rows%s cannot be messages and are in the queue %r", dead, rows, where, queue)
 
     def _commit(self, messages: Sequence[WriterCommitMessage | None], batch: int, owner: str, *, last: bool) -> None:
+        check_shared(self._outbox().store, self._mark)
         staged = sorted((one for one in messages if isinstance(one, Staged)), key=lambda one: one.partition)
         files = [(one.partition, file) for one in staged for file in one.files]
         options = self._options
-        ledger = Ledger(options, self._outbox(), owner, lambda session: sender(session, options), rows_of, step_hook())
+        ledger = SinkLedger(
+            options, self._outbox(), owner, lambda session: sender(session, options, self._columns), rows_of, step_hook()
+        )
         ledger.commit(batch, files, last=last)
 
 
@@ -220,21 +198,30 @@ class JmsWriter(_Writing, DataSourceArrowWriter):
         # Within foreachBatch tasks know a batch of the stream, which is none of this job.
         return replace(super()._task(), batch=_JOB_BATCH)
 
+    def _run(self, task: Task) -> str:
+        return f"{self._name}-{self._started}"
+
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Send what is staged, if nothing was sent yet."""
         if self._options.once:
             self._commit(messages, _JOB_BATCH, self._options.job_id or "", last=True)
+        self._say(messages, "")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Do nothing: what is sent stands, what is staged waits for the next run of the job."""
 
 
-class JmsStreamWriter(_Writing, DataSourceStreamArrowWriter):
+class JmsStreamWriter(_Writing, _StreamWriter):
     """Writes a stream."""
+
+    def _run(self, task: Task) -> str:
+        # A new checkpoint begins with batch 0 again, whatever the sink is called.
+        return "-".join(filter(None, (self._options.sink_id, task.query, str(task.batch))))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Send what is staged; nothing when the tasks have sent."""
         if not self._options.once:
+            self._say(messages, f" of batch {batchId}")
             return
         queries = {one.query for one in messages if isinstance(one, Staged)}
         if not queries:

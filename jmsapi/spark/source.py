@@ -1,28 +1,24 @@
-"""The data source as Spark sees it, and the reader of a stream. All work is in ``engine``."""
+"""The data source as Spark sees it. All work is in ``engine`` and ``sending``."""
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+import pyspark
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
-from jmsapi.errors import JMSError, JMSException, JMSSecurityException
-from jmsapi.spark.arrow import RecordBatch
-from jmsapi.spark.batch import BrowseReader, ConsumeReader, WorkPartition
-from jmsapi.spark.engine import Engine
+from jmsapi.errors import JMSException
+from jmsapi.spark.batch import BrowseReader, ConsumeReader, PushingReader
 from jmsapi.spark.options import SinkOptions, SourceOptions, read_options, read_stream_sink
 from jmsapi.spark.schema import DDL
 from jmsapi.spark.sink import JmsStreamWriter, JmsWriter
-from jmsapi.spark.stream import Stream
 
-__all__ = ["JmsDataSource", "JmsStreamReader"]
+if TYPE_CHECKING:
+    from jmsapi.spark.stream_reader import JmsStreamReader
 
-_RETRY_S: Final = 1.0
+__all__ = ["JmsDataSource"]
 
 
 def selected(schema: StructType) -> tuple[str, ...]:
@@ -46,10 +42,28 @@ def selected(schema: StructType) -> tuple[str, ...]:
     return tuple(field.name for field in schema.fields)
 
 
+def check_release(what: str, least: tuple[int, int], why: str) -> None:
+    """Check that PySpark is new enough for something.
+
+    Raises:
+        JMSException: ``missing-extra``: it is older.
+    """
+    release = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if release < least:
+        needed = ".".join(map(str, least))
+        raise JMSException(
+            f"{what} needs PySpark {needed} or newer, this is {pyspark.__version__}: {why}", "missing-extra"
+        ) from None
+
+
 def _types() -> Mapping[str, str]:
     """Return the type of each column; Spark's own parser needs a session, which these processes have not."""
     columns = (column.partition(" ") for column in DDL.split(", "))
     return {name: kind for name, _, kind in columns}
+
+
+def _kinds(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 
 class JmsDataSource(DataSource):
@@ -78,15 +92,21 @@ class JmsDataSource(DataSource):
     def streamReader(self, schema: StructType) -> JmsStreamReader:
         """Return the reader of a stream."""
         options = self._source()
-        options.check_staging()
+        options.check_stream()
+        check_release("reading a stream", (4, 2), "earlier ones ask for more without saying where the last batch ended")
+        from jmsapi.spark.stream_reader import JmsStreamReader
+
         return JmsStreamReader(options, selected(schema))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch: it looks at a queue, or consumes from it."""
         options = self._source()
         options.check_load()
-        kind = BrowseReader if options.read_mode == "browse" else ConsumeReader
-        return kind(options, selected(schema))
+        if options.read_mode == "consume":
+            return ConsumeReader(options, selected(schema))
+        if options.pushdown:
+            check_release("pushdown", (4, 1), "earlier ones push no filters down")
+        return (PushingReader if options.pushdown else BrowseReader)(options, selected(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> JmsWriter:
         """Return the writer of a batch."""
@@ -94,106 +114,13 @@ class JmsDataSource(DataSource):
             raise JMSException('a queue cannot be overwritten; use .mode("append")', "unsupported") from None
         options = read_options(SinkOptions, self._options)
         options.check_job()
-        return JmsWriter(options, schema.names, options.job_id or uuid.uuid4().hex)
+        return JmsWriter(options, _kinds(schema), options.job_id or "write")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JmsStreamWriter:
         """Return the writer of a stream."""
-        return JmsStreamWriter(read_stream_sink(self._options), schema.names)
+        check_release("writing a stream", (4, 1), "earlier ones have no writer of Arrow batches")
+        return JmsStreamWriter(read_stream_sink(self._options), _kinds(schema))
 
     def _source(self) -> SourceOptions:
         parallelism = str(min(1024, max(1, self.default_parallelism)))
         return read_options(SourceOptions, {"parallelism": parallelism, **self._options})
-
-
-class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a stream. Lives in the source process for planning, and in tasks for reading.
-
-    Args:
-        options: Checked.
-        columns: Those selected.
-    """
-
-    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
-        self._options = options
-        self._columns = columns
-        self._open: tuple[Engine, Stream[Any]] | None = None
-        self._away_since: float | None = None
-        self._waits = False
-        self._report: dict[str, Any] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": None}
-
-    def _stream(self) -> Stream[Any]:
-        if self._open is None:
-            engine = Engine(self._options)
-            self._open = engine, engine.stream()
-        return self._open[1]
-
-    # ---- planning -------------------------------------------------------------------------------------------------
-    def initialOffset(self) -> dict[str, Any]:
-        """Return where a new checkpoint begins."""
-        return self._stream().initial()
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the most rows of a batch."""
-        return ReadMaxRows(self._options.max_messages_per_batch)
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """End with what was sent before now."""
-        self._waits = True
-        self._stream().until(time.time() * 1000)
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Stage the beginning of the next batch, if anything is there."""
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        if most is None and not isinstance(limit, ReadAllAvailable):
-            raise JMSException(f"the jms source does not know the limit {type(limit).__name__}", "unsupported")
-        stream = self._stream()
-        while True:
-            end = stream.latest(start, most if most is not None else 1 << 40)
-            trouble = stream.last.trouble
-            self._report = {
-                "seq": end["seq"],
-                "lead": stream.last.rows,
-                "claims": end["claims"],
-                "brokerAway": trouble is not None,
-            }
-            if trouble is None or end != start:
-                self._away_since = None
-                return end
-            self._pause(trouble)
-            if not self._waits:
-                return end
-
-    def _pause(self, trouble: JMSError) -> None:
-        """Let the stream wait for a broker that is away, but not for ever, and not with credentials it refuses."""
-        now = time.monotonic()
-        self._away_since = now if self._away_since is None else self._away_since
-        if isinstance(trouble, JMSSecurityException) or (now - self._away_since) * 1000 > self._options.broker_retry_timeout:
-            raise trouble
-        time.sleep(_RETRY_S)
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return our metrics, which show as ``sources[].latestOffset`` in the query's progress."""
-        return self._report
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the claims of a batch."""
-        return [WorkPartition(work) for work in self._stream().partitions(start, end)]
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Seal batches that are done with."""
-        self._stream().commit(end)
-
-    def stop(self) -> None:
-        """Close the connection of the lead."""
-        if self._open is not None:
-            self._open[0].receivers.close()
-            self._open = None
-
-    # ---- reading --------------------------------------------------------------------------------------------------
-    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
-        """Claim messages, stage them, acknowledge, and give the rows; or give what an earlier attempt staged."""
-        assert isinstance(partition, WorkPartition)
-        yield from Engine(self._options).read(partition.work, self._columns)

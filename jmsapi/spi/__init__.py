@@ -1,10 +1,10 @@
-"""The seam between the core, which knows JMS, and providers, which know a wire."""
+"""The provider interface (SPI) between the core, which knows JMS, and providers, which know a wire."""
 
 from jmsapi.spi._errors import ErrorKind, ProviderError
-from jmsapi.spi.answers import answered
-from jmsapi.spi.capabilities import EMULATED, NATIVE, NONE, Capabilities, Level, Support, emulated, none
+from jmsapi.spi.capabilities import EMULATED, NATIVE, NONE, Capabilities, Level, ProviderTraits, Support, emulated, none
 from jmsapi.spi.clock import Clock, SystemClock, Timer
-from jmsapi.spi.given_back import GivenBack
+from jmsapi.spi.futures import DONE, answered, completed, fail, failed, resolve
+from jmsapi.spi.hashing import HashingTime, dict_of, set_of
 from jmsapi.spi.model import (
     EMPTY_PROPERTIES,
     NON_PERSISTENT,
@@ -21,8 +21,22 @@ from jmsapi.spi.model import (
     Outcome,
     PlainEnvelope,
     Tag,
+    WireForm,
 )
-from jmsapi.spi.provider import DONE, VERSION, Events, KeepsTime, Provider, ProviderEntry, SendResult, completed, failed
+from jmsapi.spi.provider import (
+    VERSION,
+    Events,
+    HasTraits,
+    KeepsTime,
+    Provider,
+    ProviderEntry,
+    ReadsWire,
+    SendResult,
+    StopsConsumers,
+    TakesBack,
+    stop_consumer,
+    traits_of,
+)
 from jmsapi.spi.quick_ack import acknowledge_at_once
 from jmsapi.spi.view import HeaderView
 from jmsapi.spi.xa import BranchError, BranchId, XAProvider
@@ -49,8 +63,9 @@ __all__ = [
     "Envelope",
     "ErrorKind",
     "Events",
-    "GivenBack",
     "Handle",
+    "HasTraits",
+    "HashingTime",
     "HeaderView",
     "KeepsTime",
     "Level",
@@ -60,16 +75,27 @@ __all__ = [
     "Provider",
     "ProviderEntry",
     "ProviderError",
+    "ProviderTraits",
+    "ReadsWire",
     "SendResult",
+    "StopsConsumers",
     "Support",
     "SystemClock",
     "Tag",
+    "TakesBack",
     "Timer",
+    "WireForm",
     "XAProvider",
     "acknowledge_at_once",
     "answered",
     "completed",
+    "dict_of",
     "emulated",
+    "fail",
     "failed",
     "none",
+    "resolve",
+    "set_of",
+    "stop_consumer",
+    "traits_of",
 ]

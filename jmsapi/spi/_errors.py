@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 __all__ = ["ErrorKind", "ProviderError"]
 
@@ -14,6 +15,8 @@ class ErrorKind(Enum):
     """The link could not be made, or is lost."""
     SECURITY = "security"
     """Credentials, certificate or a right refused."""
+    OPTION = "option"
+    """An option of the connection cannot be used, such as a file that is not there; the text names it. No broker was asked."""
     CLIENT_ID = "client-id"
     """The client id is taken or not allowed."""
     DESTINATION = "destination"
@@ -43,9 +46,17 @@ class ErrorKind(Enum):
     PROTOCOL = "protocol"
     """The peer broke the wire protocol, or sent what we cannot understand."""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether asking again, as it is, would fail again: somebody must change an option, a right or the broker first."""
+        return self in _FINAL
+
+
+_FINAL: Final = frozenset({ErrorKind.OPTION, ErrorKind.SECURITY, ErrorKind.UNSUPPORTED})
+
 
 class ProviderError(Exception):
-    """The one exception of the seam.
+    """The one exception of the provider interface.
 
     Args:
         kind: What went wrong; the core picks the JMS exception by it.

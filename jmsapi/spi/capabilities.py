@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["EMULATED", "NATIVE", "NONE", "Capabilities", "Level", "Support", "emulated", "none"]
+if TYPE_CHECKING:
+    from jmsapi_selector.dialects import Dialect
+
+__all__ = ["EMULATED", "NATIVE", "NONE", "Capabilities", "Level", "ProviderTraits", "Support", "emulated", "none"]
 
 
 class Level(Enum):
@@ -37,7 +40,7 @@ NONE: Final = Support(Level.NONE)
 
 
 _MANNERS: Final = ("rollback_returns", "release_while_open", "broker_credit", "unsettled_window", "transactions_apart")
-"""What is read once, when a connection begins."""
+"""Fields that the core reads once, when a connection opens."""
 
 Quality = Support
 """A promise that a broker keeps or not, as the type of a field: the annotation is what tells qualities from features."""
@@ -51,6 +54,20 @@ def emulated(note: str) -> Support:
 def none(note: str, *, emulate: str | None = None) -> Support:
     """Return a NONE support with its reason, and the word that would ask for a weaker one."""
     return Support(Level.NONE, note, emulate)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTraits:
+    """What is known of a provider before any broker is reached."""
+
+    in_process: bool = False
+    """Its brokers live in this process: other processes reach others of the same name, and a fork copies them."""
+    xa: bool = False
+    """Its connections may have distributed transactions; whether a broker has them, its ``Capabilities`` say."""
+    exact_selectors: bool = False
+    """Its brokers evaluate selectors and no-local as ``jmsapi_selector`` does, so nothing need stand before it for that."""
+    installing: str = ""
+    """What a system needs before the wire's library can be installed, for people whose installation fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +128,44 @@ class Capabilities:
     duplicate_detection: Quality = NONE
     """The broker knows a message that it has already by an id, and drops the copy; ``duplicate_property`` bears that id."""
 
-    # manners and numbers
+    # behaviour and limits
     rollback_returns: bool = False
     """Settled acks of a rolled back transaction come back from the broker by themselves."""
+    redelivery_policy: bool = False
+    """What a rolled back transaction had accepted, and what is FAILED, comes back in its order, counted, delayed and
+    dead-lettered as the broker is set up. So the core gives it back at a rollback, at a recover and when a listener fails,
+    where it else hands out again by itself. Only with ``rollback_returns`` and ``release_while_open``."""
     release_while_open: bool = True
     """RELEASED and FAILED give the message to others before the consumer is released."""
+    unused_credit_reorders: bool = False
+    """What a consumer gives back while it has credit left comes behind older messages that went back before it. So its credit is
+    taken back first, which brings those older ones to it as well."""
+    settle_answered: bool = True
+    """``settle`` is done when the broker has answered; else when it is written, and a link that breaks then may undo it."""
     broker_credit: bool = True
     """Credit is kept by the broker; else the provider may hold messages ahead that nobody else can have."""
     unsettled_window: int | None = None
     """The broker stops delivering at this many unsettled deliveries a consumer; None: credit alone decides."""
     transactions_apart: bool = True
     """Deliveries of one consumer can be accepted in several transactions at a time; else the first that ends, ends it for all."""
+    forwards_shared: bool = False
+    """The broker has no shared subscriptions, but what they can be made of: durable subscriptions, client ids that only one
+    connection can have, browsers, and transactions that hold sends and acknowledgements."""
+    browser_shows_expired: bool = False
+    """A browser shows what has expired until the broker gets round to removing it; the client leaves it out."""
+    user: str | None = field(default=None, repr=False)
+    """What ``user_id`` says of this connection's messages: JMSXUserID, which the core sets on each; None: it has none."""
+    assigns_message_id: bool = False
+    """The broker gives a message that comes without an id one of its own, so the hint that ids are not needed is not taken."""
     max_message: int | None = None
     """Bytes; the largest message the broker takes."""
+    delay_trial: str | None = None
+    """The broker may ignore a delivery delay without a word, so the first one of a connection is tried; why a delay is refused
+    when the trial shows that. None: ``delivery_delay`` tells all."""
     duplicate_property: str | None = None
     """The property of a message that has its id for ``duplicate_detection``."""
+    selectors: Dialect | None = None
+    """How the broker evaluates selectors, where it does; None: as the specification says."""
 
     def of(self, feature: str) -> Support:
         """Return the support of a feature or quality by its field name.

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from jmsapi.spi._timers import arm
+
 __all__ = ["Clock", "SystemClock", "Timer"]
 
 
@@ -51,9 +53,5 @@ class SystemClock:
         return time.monotonic()
 
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
-        """Run ``call`` after ``delay`` seconds, in a daemon thread."""
-        timer = threading.Timer(min(max(delay, 0.0), threading.TIMEOUT_MAX), call)
-        timer.daemon = True
-        timer.name = "jmsapi-timer"
-        timer.start()
-        return timer
+        """Run ``call`` after ``delay`` seconds, in a daemon thread. Waiting costs one thread, however many timers wait."""
+        return arm(min(max(delay, 0.0), threading.TIMEOUT_MAX), call)

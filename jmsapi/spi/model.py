@@ -1,4 +1,4 @@
-"""The values that cross the seam. All are frozen; nothing here has behaviour beyond its own shape."""
+"""The values that cross the provider interface. All are frozen; nothing here has behaviour beyond its own shape."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ __all__ = [
     "Outcome",
     "PlainEnvelope",
     "Tag",
+    "WireForm",
 ]
 
 NON_PERSISTENT: Final = 1
@@ -38,7 +39,7 @@ EMPTY_PROPERTIES: Final[Mapping[str, Value]] = {}
 
 
 class DestinationKind(IntEnum):
-    """What a name names. The numbers are those of the AMQP JMS mapping."""
+    """The kind of a destination. The numbers are those of the AMQP JMS mapping."""
 
     QUEUE = 0
     TOPIC = 1
@@ -75,7 +76,7 @@ class MessageKind(IntEnum):
 
 
 class Outcome(Enum):
-    """What becomes of a delivery."""
+    """How a delivery is settled."""
 
     ACCEPTED = "accepted"
     """Done; the broker forgets it."""
@@ -100,14 +101,14 @@ class Tag:
 
 
 class Envelope(Protocol):
-    """One message at the seam, read only. A received one may decode its parts when they are first read.
+    """One message at the provider interface, read only. A received one may decode its parts when they are first read.
 
     A part that cannot be decoded raises ``ProviderError(FORMAT)`` from its property, each time.
     """
 
     @property
     def kind(self) -> MessageKind:
-        """Which of the six message types."""
+        """One of the six message types."""
         ...
 
     @property
@@ -200,6 +201,22 @@ class PlainEnvelope:
     priority: int = 4
     content_type: str | None = None
     origin: str | None = None
+    received: Envelope | None = field(default=None, repr=False, compare=False)
+    """What the message was received as, when its body goes on as it came. The provider that made it may send with it what JMS
+    does not show."""
+
+
+class WireForm(NamedTuple):
+    """A received message as its wire brought it, with what another process needs to read it; see ``ReadsWire``.
+
+    An envelope that came by a wire may have ``wire_form()``, which returns it and decodes nothing.
+    """
+
+    how: str
+    """The provider's name, a colon, and what it needs to know, which is the same for all messages of a consumer.
+
+    No address of a broker, no secret."""
+    data: bytes
 
 
 class Delivery(NamedTuple):

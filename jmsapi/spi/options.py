@@ -5,9 +5,19 @@ Not imported by ``jmsapi.spi`` itself, so that pydantic is loaded only when a fa
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveInt, SecretStr, SerializeAsAny
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    SecretStr,
+    SerializeAsAny,
+    model_validator,
+)
 
 __all__ = ["FailoverOptions", "Milliseconds", "PositiveMilliseconds", "ProviderOptions", "TlsOptions", "Words"]
 
@@ -31,7 +41,7 @@ PositiveMilliseconds = Annotated[int, Field(gt=0, le=_LONGEST_MS)]
 
 
 class ProviderOptions(BaseModel):
-    """What can be said of any connection. Times are milliseconds; names are those of URL parameters and of the config file."""
+    """The options of any connection. Times are milliseconds; names are those of URL parameters and of the config file."""
 
     # An error's text must not quote what was given: it may be a password in the wrong place.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -58,11 +68,24 @@ class ProviderOptions(BaseModel):
     max_redeliveries: int = Field(
         default=6,
         ge=-1,
-        description="A listener's failures after which a message goes to the dead letter queue; -1 never",
+        description="Failures after which a message goes to the dead letter queue; -1 never",
+    )
+    redelivery_delay_ms: Milliseconds = Field(
+        default=1_000,
+        description="Longest wait of recover() and rollback() on a message that fails again and again; 0: none",
     )
     object_allow: Words = Field(
         default=frozenset(),
-        description="Classes (module.Class) that an ObjectMessage may restore by pickle; empty: no pickle at all",
+        description="Classes (module.Class) that an ObjectMessage may restore by pickle; see docs/objects.md. Empty: none",
+    )
+    user_id: bool = Field(default=True, description="Messages bear the user name as JMSXUserID")
+    local_expiry: bool | None = Field(
+        default=None,
+        description="Discard what has expired by this machine's clock; left out: only where the broker expires nothing by itself",
+    )
+    telemetry: bool | None = Field(
+        default=None,
+        description="Watch by OpenTelemetry: true or false; left out: if jmsapi.otel.instrument() was called before connecting",
     )
     checked: bool = Field(default=False, description="Assert the provider contract on every call, for tests; slow")
 
@@ -107,7 +130,7 @@ class FailoverOptions(BaseModel):
         default=-1,
         ge=-1,
         alias="startupMaxReconnectAttempts",
-        description="The same for the first link of a connection; -1: as max_reconnect_attempts",
+        description="The same for the first link of a connection; -1: as maxReconnectAttempts",
     )
     startup_timeout_ms: PositiveMilliseconds = Field(
         default=60_000, alias="startupTimeout", description="Longest time that create_connection may take, all attempts together"
@@ -157,7 +180,23 @@ class TlsOptions(ProviderOptions):
     tls_key_password: SecretStr | None = Field(default=None, description="Password of the key; never shown")
     tls_verify: bool = Field(default=True, description="Check the certificate chain")
     tls_verify_host: bool = Field(default=True, description="Check that the certificate names the host")
-    vhost: str | None = Field(default=None, description="Virtual host of the broker")
+    vhost: str | None = Field(
+        default=None, description="Virtual host of the broker; the path of the URL is another way to name it"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path_is_the_virtual_host(cls, given: object) -> object:
+        """Let the path name the virtual host, by RabbitMQ's rule for URIs; ``amqp://host/%2F`` means the one called ``/``."""
+        if not isinstance(given, dict):
+            return given
+        fields = cast("dict[str, object]", given)
+        path, vhost = fields.get("path"), fields.get("vhost")
+        if not path:
+            return fields
+        if vhost is not None and vhost != path:
+            raise ValueError("the path of the URL and the option vhost name two virtual hosts")
+        return {**fields, "vhost": path}
 
 
 ProviderOptions.model_rebuild()

@@ -1,4 +1,4 @@
-"""The seam: what the core asks of a provider, and what a provider tells the core.
+"""The provider interface (SPI): what the core asks of a provider, and what a provider reports to the core.
 
 The contract, asserted by ``jmsapi._emulation.checked`` in every test and certification run:
 
@@ -19,44 +19,38 @@ the core but waking its waiter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from jmsapi.spi._errors import ProviderError
-from jmsapi.spi.capabilities import Capabilities
+from jmsapi.spi.capabilities import Capabilities, ProviderTraits
 from jmsapi.spi.clock import Clock
 from jmsapi.spi.model import Address, ConsumerSpec, Delivery, Envelope, Handle, Outcome, Tag
 
 if TYPE_CHECKING:
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["DONE", "VERSION", "Events", "KeepsTime", "Provider", "ProviderEntry", "SendResult", "completed", "failed"]
+__all__ = [
+    "VERSION",
+    "Events",
+    "HasTraits",
+    "KeepsTime",
+    "Provider",
+    "ProviderEntry",
+    "ReadsWire",
+    "SendResult",
+    "StopsConsumers",
+    "TakesBack",
+    "stop_consumer",
+    "traits_of",
+]
 
 VERSION: Final = (1, 0)
-"""Major and minor version of this seam; a provider of another major is refused."""
+"""Major and minor version of this interface; a provider of another major is refused."""
 
-T = TypeVar("T")
 SendResult = tuple[object, "Exception | None"]
 """A token as it was given to ``send``, and what went wrong (a ProviderError) or None."""
-
-
-def completed(value: T) -> Future[T]:
-    """Return a future that is done."""
-    future: Future[T] = Future()
-    future.set_result(value)
-    return future
-
-
-def failed(error: BaseException) -> Future[Any]:
-    """Return a future that has failed."""
-    future: Future[Any] = Future()
-    future.set_exception(error)
-    return future
-
-
-DONE: Final[Future[None]] = completed(None)
-"""Shared: a finished future without a value."""
 
 
 class Events(Protocol):
@@ -131,7 +125,11 @@ class Provider(Protocol):
         ...
 
     def drain(self, consumer: Handle) -> Future[None]:
-        """Take all credit back: done when what was on its way has come through ``on_deliveries``, and nothing more will."""
+        """Take all credit back: done when what was on its way has come through ``on_deliveries``, and nothing more will.
+
+        When this has brought nothing, the broker had nothing for the consumer; a browser has shown everything, or used up its
+        credit. Who only wants nothing more to come calls ``stop_consumer``.
+        """
         ...
 
     def settle(
@@ -139,8 +137,9 @@ class Provider(Protocol):
     ) -> Future[None]:
         """Say what became of deliveries, all of one consumer or not; in a transaction only ACCEPTED is given.
 
-        What came by a consumer that the broker has ended the broker gives out again. ACCEPTED of it fails; in a transaction the
-        commit fails, as ROLLED_BACK, or as IN_DOUBT when the broker may have heard of it before.
+        What came by a consumer that the broker has ended the broker gives out again. ACCEPTED of it fails. In a transaction it
+        has failed when this returns, and the core rolls back; or the commit fails, as ROLLED_BACK, or as IN_DOUBT when the
+        broker may have applied it before.
 
         Args:
             tags: Of the deliveries.
@@ -171,12 +170,41 @@ class Provider(Protocol):
         ...
 
 
+@runtime_checkable
+class TakesBack(Protocol):
+    """What a provider may have beside: sends that wait for the broker's leave to be written can be taken back."""
+
+    def take_back(self, token: object) -> None:
+        """Answer a send now, if its message was not written: ``on_sent`` gives an error, and the message is never sent.
+
+        One that was written, in part or whole, is answered as before. Returns at once.
+        """
+        ...
+
+
+@runtime_checkable
+class StopsConsumers(Protocol):
+    """What a provider may have beside: credit can be taken back without seeing whether the broker has anything."""
+
+    def stop(self, consumer: Handle) -> Future[None]:
+        """Take all credit back, as ``drain`` does, whether or not the broker has anything for the consumer.
+
+        Drains under way are answered with it. Credit may be given again later.
+        """
+        ...
+
+
+def stop_consumer(provider: Provider, consumer: Handle) -> Future[None]:
+    """Have nothing more delivered to a consumer, in the cheapest way that its provider has."""
+    return provider.stop(consumer) if isinstance(provider, StopsConsumers) else provider.drain(consumer)
+
+
 class ProviderEntry(Protocol):
     """What the entry point group ``jmsapi.providers`` names: how to get at a provider without importing its wire library."""
 
     @property
     def spi_version(self) -> tuple[int, int]:
-        """The version of the seam it was written for."""
+        """The version of the provider interface it was written for."""
         ...
 
     @property
@@ -200,6 +228,34 @@ class ProviderEntry(Protocol):
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make an unopened provider. Raises ImportError when the wire library is missing."""
+        ...
+
+
+@runtime_checkable
+class HasTraits(Protocol):
+    """What a provider entry may have beside: what is known of the provider before any broker is reached."""
+
+    @property
+    def traits(self) -> ProviderTraits:
+        """Its traits; an entry without them has those of a provider that reaches its broker over a wire."""
+        ...
+
+
+def traits_of(entry: ProviderEntry) -> ProviderTraits:
+    """Return the traits of a provider entry, whether or not it tells them."""
+    return entry.traits if isinstance(entry, HasTraits) else ProviderTraits()
+
+
+@runtime_checkable
+class ReadsWire(Protocol):
+    """What a provider entry may have beside: messages that were kept as a ``WireForm`` are read again, without a broker."""
+
+    def wire_reader(self, how: str) -> Callable[[bytes, int], Envelope]:
+        """Return what makes an envelope of a message's data and the time it was received at, in milliseconds since 1970.
+
+        Args:
+            how: Of the form, as one of this provider's connections gave it.
+        """
         ...
 
 

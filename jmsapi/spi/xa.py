@@ -1,4 +1,4 @@
-"""Distributed transactions at the seam: a second Protocol, which a provider may have beside ``Provider``.
+"""Distributed transactions at the provider interface: a second Protocol, which a provider may have beside ``Provider``.
 
 The core translates: a session is associated with a branch or not, and what it accepts while it is, it settles under the handle
 that ``start_branch`` gave. A provider keeps the branches, of all its connections together; each call says the rest.

@@ -11,7 +11,7 @@ from jmsapi.testing.destinations import ANY, DestinationProbe, QueueProbe, Topic
 from jmsapi.testing.embedded import EmbeddedBroker
 from jmsapi.testing.faults import BOTH, TO_BROKER, TO_CLIENT, Direction, End, FaultProxy, Side
 from jmsapi.testing.loopback import LoopbackServer
-from jmsapi.testing.seam_faults import Fault, Operation, SeamFaults
+from jmsapi.testing.provider_faults import Operation, PlannedFault, ProviderFaults
 
 __all__ = [
     "ANY",
@@ -22,13 +22,13 @@ __all__ = [
     "Direction",
     "EmbeddedBroker",
     "End",
-    "Fault",
     "FaultProxy",
     "HandClock",
     "LoopbackServer",
     "Operation",
+    "PlannedFault",
+    "ProviderFaults",
     "QueueProbe",
-    "SeamFaults",
     "Side",
     "TopicProbe",
 ]

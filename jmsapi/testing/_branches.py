@@ -6,9 +6,9 @@ from concurrent.futures import Future
 
 from jmsapi.spi import BranchId, Clock, Handle, Provider, XAProvider
 from jmsapi.testing._faulty import Faulty
-from jmsapi.testing._record import Record, Work
+from jmsapi.testing._record import Record, TransactionWork
 from jmsapi.testing._recording import Gone, Recording
-from jmsapi.testing.seam_faults import SeamFaults
+from jmsapi.testing.provider_faults import ProviderFaults
 from jmsapi.xa import XA_RDONLY
 
 __all__ = ["faulty", "recording"]
@@ -66,7 +66,7 @@ class _XARecording(Recording):
         return self._branches.forget_branch(branch)
 
     def _over(self, branch: BranchId) -> None:
-        work: Work = self._record.work_done(branch)
+        work: TransactionWork = self._record.work_done(branch)
         self._let_go(work.tags)
         self.delist(work)
 
@@ -74,7 +74,7 @@ class _XARecording(Recording):
 class _XAFaulty(Faulty):
     """A connection that has branches: a call that fails leaves the branch as it is, and the next one may try again."""
 
-    def __init__(self, tap: _XARecording, record: Record, faults: SeamFaults, clock: Clock) -> None:
+    def __init__(self, tap: _XARecording, record: Record, faults: ProviderFaults, clock: Clock) -> None:
         super().__init__(tap, record, faults, clock)
         self._branches = tap
 
@@ -114,7 +114,7 @@ def recording(provider: Provider, record: Record, gone: Gone) -> Recording:
     return Recording(provider, record, gone)
 
 
-def faulty(tap: Recording, record: Record, faults: SeamFaults, clock: Clock) -> Faulty:
+def faulty(tap: Recording, record: Record, faults: ProviderFaults, clock: Clock) -> Faulty:
     """Return a decorator that lets faults come."""
     if isinstance(tap, _XARecording):
         return _XAFaulty(tap, record, faults, clock)

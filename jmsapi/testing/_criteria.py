@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jmsapi._callbacks import check_callback
 from jmsapi._showing import Unreadable, body_of, head, part
 from jmsapi.api import DeliveryMode, Message
 from jmsapi.selector import compile_selector
@@ -39,6 +40,7 @@ class Criteria:
         if self.selector is not None:
             # Now, so that a bad one is told by its own error and not message by message.
             compile_selector(self.selector)
+        check_callback(self.where, "where")
 
     def why_not(self, message: Message) -> str | None:
         """Return in words the first condition that a message does not meet; None when it meets all."""

@@ -1,4 +1,4 @@
-"""A decorator of the seam that lets the planned faults come.
+"""A decorator of the SPI that lets the planned faults come.
 
 Nothing below is called while ``_up`` is held: the broker calls up under a lock of its own.
 """
@@ -30,11 +30,12 @@ from jmsapi.spi import (
     Tag,
     answered,
     failed,
+    stop_consumer,
 )
 from jmsapi.testing._line import Line
 from jmsapi.testing._record import Record
 from jmsapi.testing._recording import Recording
-from jmsapi.testing.seam_faults import Fault, Operation, SeamFaults, Way
+from jmsapi.testing.provider_faults import Operation, PlannedFault, ProviderFaults, Way
 
 __all__ = ["Faulty"]
 
@@ -62,7 +63,7 @@ class Faulty(Forwarding):
         clock: By which delays last.
     """
 
-    def __init__(self, tap: Recording, record: Record, faults: SeamFaults, clock: Clock) -> None:
+    def __init__(self, tap: Recording, record: Record, faults: ProviderFaults, clock: Clock) -> None:
         super().__init__(tap)
         self._tap = tap
         self._record = record
@@ -158,13 +159,19 @@ class Faulty(Forwarding):
 
     def drain(self, consumer: Handle) -> Future[None]:
         """Take credit back; what is held up on its way goes back to the broker, for nobody has seen it."""
-        drained = self.below.drain(consumer)
+        return self._given_back(consumer, self.below.drain(consumer))
+
+    def stop(self, consumer: Handle) -> Future[None]:
+        """Take credit back; as for a drain."""
+        return self._given_back(consumer, stop_consumer(self.below, consumer))
+
+    def _given_back(self, consumer: Handle, taken_back: Future[None]) -> Future[None]:
         with self._up:
             tags = [one.delivery.tag for one in self._ways.pop(consumer, ())]
         if tags:
             self._record.late(-len(tags))
             self.below.settle(tags, Outcome.RELEASED)
-        return drained
+        return taken_back
 
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
@@ -246,7 +253,7 @@ class Faulty(Forwarding):
             case Way.DELAY:
                 return self._line.call(act, fault.seconds)
             case Way.DROP:
-                # Only what has no result can get lost; see SeamFaults.drop.
+                # Only what has no result can get lost; see ProviderFaults.drop.
                 return DONE  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
             case Way.CUT:
                 if fault.after:
@@ -311,6 +318,6 @@ def _in_doubt(operation: str) -> ProviderError:
     return ProviderError(ErrorKind.IN_DOUBT, text, fatal=True)
 
 
-def _fail(fault: Fault, _: object) -> NoReturn:
+def _fail(fault: PlannedFault, _: object) -> NoReturn:
     """Have a call that has gone well go wrong."""
     raise fault.error()

@@ -13,14 +13,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["Faults", "Flow", "Pair", "State", "reset"]
+__all__ = ["Faults", "Flow", "FlowState", "Pair", "reset"]
 
 _CHUNK = 65536
 _ROOM = 4 * _CHUNK
 _BURST_S = 0.05
 
 
-class State(Enum):
+class FlowState(Enum):
     """Where a pair is."""
 
     HELD = 1
@@ -143,7 +143,7 @@ class Pair:
     """One accepted connection, and the one to the broker that belongs to it."""
 
     client: socket.socket
-    state: State = State.HELD
+    state: FlowState = FlowState.HELD
     broker: socket.socket | None = None
     flows: tuple[Flow, ...] = ()
     """To the broker, to the client; none before the broker is connected."""
@@ -152,7 +152,7 @@ class Pair:
 
     def join(self, broker: socket.socket, to_broker: Faults, to_client: Faults, now: float) -> None:
         """Begin to pass bytes between the client and the broker's socket, which is connected."""
-        self.state = State.PASSING
+        self.state = FlowState.PASSING
         self.flows = (
             Flow(self.client, broker, to_broker, filled_at=now),
             Flow(broker, self.client, to_client, filled_at=now),
@@ -164,22 +164,22 @@ class Pair:
 
     def cut(self, *, fin: bool) -> None:
         """End both sides: with a reset, or with the end of the stream, after which what they say is thrown away."""
-        if fin and self.state in (State.HELD, State.CONNECTING, State.PASSING):
-            self.state = State.DRAINING
+        if fin and self.state in (FlowState.HELD, FlowState.CONNECTING, FlowState.PASSING):
+            self.state = FlowState.DRAINING
             for end in self.sockets():
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_WR)
             return
         for end in self.sockets():
             reset(end)
-        self.state = State.CLOSED
+        self.state = FlowState.CLOSED
 
     def close_side(self, *, broker: bool) -> None:
         """Reset one side and leave the other open, never to be heard of again."""
         end = self.broker if broker else self.client
         if end is not None:
             reset(end)
-        self.state = State.SILENT if self.sockets() else State.CLOSED
+        self.state = FlowState.SILENT if self.sockets() else FlowState.CLOSED
 
     def drain(self, end: socket.socket) -> None:
         """Throw away what one end says; close it when it has said all."""
@@ -192,14 +192,14 @@ class Pair:
             pass
         end.close()
         if not self.sockets():
-            self.state = State.CLOSED
+            self.state = FlowState.CLOSED
 
     def finish(self) -> None:
         """Close it when both streams have ended and all was passed on."""
         if all(flow.shut for flow in self.flows):
             for end in self.sockets():
                 end.close()
-            self.state = State.CLOSED
+            self.state = FlowState.CLOSED
 
 
 def reset(end: socket.socket) -> None:

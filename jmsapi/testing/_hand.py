@@ -81,7 +81,7 @@ class Hand:
     def take(self, address: Address, within: float) -> Message | None:
         """Take the first message off a queue, waiting for one."""
         with self._lock, self._context.create_consumer(self._queue(address)) as consumer:
-            return consumer.receive(max(1.0, within * 1000))
+            return consumer.receive(timeout_ms=max(1.0, within * 1000))
 
     def destination(self, address: Address) -> Destination:
         """Return a queue or topic as the application gets it."""

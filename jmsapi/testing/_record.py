@@ -5,17 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from jmsapi.spi import Address, BranchId, Envelope, Tag
 
-if TYPE_CHECKING:
-    from jmsapi.testing._recording import Recording
-
-__all__ = ["Held", "Record", "Sent", "Work"]
+__all__ = ["HeldMessage", "Record", "Sent", "TransactionWork"]
 
 _LOOK_AGAIN_S: Final = 0.5
-"""A message that expires or falls due makes no call; so look again at least this often."""
+"""Expiry and delivery times change the state without a call, so it is looked at this often."""
 
 
 class Sent(NamedTuple):
@@ -25,17 +22,18 @@ class Sent(NamedTuple):
     envelope: Envelope
 
 
-class Held(NamedTuple):
+class HeldMessage(NamedTuple):
     """A message that a consumer was given and has not settled."""
 
-    owner: Recording
+    owner: object
+    """The connection it was given through."""
     address: Address
     envelope: Envelope
     dropped: bool = False
-    """It never reached the application."""
+    """Whether the message was dropped before it reached the application."""
 
 
-class Work:
+class TransactionWork:
     """What a transaction has done so far: sent, and accepted."""
 
     __slots__ = ("sent", "tags")
@@ -52,50 +50,50 @@ class Record:
         self._changed = threading.Condition()
         self._version = 0
         self._sent: list[Sent] = []
-        self._held: dict[Tag, Held] = {}
+        self._held: dict[Tag, HeldMessage] = {}
         self._late = 0
-        self._branches: dict[BranchId, Work] = {}
+        self._branches: dict[BranchId, TransactionWork] = {}
 
     # ---- written by connections -----------------------------------------------------------------------------------
     def add(self, sent: Iterable[Sent]) -> None:
-        """Take note of messages that the broker takes."""
+        """Record messages that the broker takes."""
         with self._changed:
             self._sent.extend(sent)
             self._tell()
 
     def withdraw(self, sent: Iterable[Sent]) -> None:
-        """Forget messages that it refused after all."""
+        """Remove messages that the broker refused after all."""
         with self._changed:
             for one in sent:
-                # The latest that is this very one: equal ones may have been sent before.
+                # From the end and by identity, since equal messages may have been sent before.
                 for index in range(len(self._sent) - 1, -1, -1):
                     if self._sent[index] is one:
                         del self._sent[index]
                         break
             self._tell()
 
-    def hold(self, tag: Tag, held: Held) -> None:
-        """Take note of a delivery."""
+    def hold(self, tag: Tag, held: HeldMessage) -> None:
+        """Record a delivery."""
         with self._changed:
             self._held[tag] = held
             self._tell()
 
     def drop(self, tag: Tag) -> None:
-        """Take note that a delivery does not reach the application."""
+        """Record that a delivery does not reach the application."""
         with self._changed:
             if tag in self._held:
                 self._held[tag] = self._held[tag]._replace(dropped=True)
                 self._tell()
 
     def let_go(self, tags: Iterable[Tag]) -> None:
-        """Take note that deliveries are settled or gone back."""
+        """Record that deliveries are settled or have returned to their queues."""
         with self._changed:
             for tag in tags:
                 self._held.pop(tag, None)
             self._tell()
 
-    def forget(self, owner: Recording) -> list[Tag]:
-        """Take note that a connection has ended; return the tags of what it held."""
+    def forget(self, owner: object) -> list[Tag]:
+        """Record that a connection has ended; return the tags of what it held."""
         with self._changed:
             tags = [tag for tag, held in self._held.items() if held.owner is owner]
             for tag in tags:
@@ -103,18 +101,18 @@ class Record:
             self._tell()
         return tags
 
-    def work_of(self, branch: BranchId) -> Work:
+    def work_of(self, branch: BranchId) -> TransactionWork:
         """Return the work of a branch, which several connections may do."""
         with self._changed:
-            return self._branches.setdefault(branch, Work())
+            return self._branches.setdefault(branch, TransactionWork())
 
-    def work_done(self, branch: BranchId) -> Work:
-        """Take note that a branch is over, and return its work."""
+    def work_done(self, branch: BranchId) -> TransactionWork:
+        """Record that a branch has ended, and return its work."""
         with self._changed:
-            return self._branches.pop(branch, None) or Work()
+            return self._branches.pop(branch, None) or TransactionWork()
 
     def late(self, n: int) -> None:
-        """Take note that so many calls or deliveries are held up, or (negative) are not any more."""
+        """Add to the number of calls or deliveries that are held up; negative when they no longer are."""
         with self._changed:
             self._late += n
             self._tell()
@@ -133,24 +131,24 @@ class Record:
                 found[one.address] = found.get(one.address, 0) + 1
         return found
 
-    def held_of(self, address: Address) -> list[Held]:
+    def held_of(self, address: Address) -> list[HeldMessage]:
         """Return what consumers of a destination hold."""
         with self._changed:
             return [held for held in self._held.values() if _same(held.address, address)]
 
-    def busy(self) -> tuple[list[Held], int]:
-        """Return what consumers have to do still, and how much is held up."""
+    def busy(self) -> tuple[list[HeldMessage], int]:
+        """Return what consumers have not settled, and how much is held up."""
         with self._changed:
             return [held for held in self._held.values() if not held.dropped], self._late
 
     def wait_for(self, reached: Callable[[], bool], within: float) -> bool:
-        """Wait for a state; see to it again at each change.
+        """Wait for a state, which is checked at each change.
 
         Args:
-            reached: Tells whether it is there. Called without a lock.
+            reached: Returns whether the state is reached. Called without a lock.
             within: Seconds.
         Returns:
-            Whether it was there in time.
+            Whether it was reached in time.
         """
         end = time.monotonic() + within
         while True:

@@ -1,4 +1,4 @@
-"""A decorator of the seam that writes down what goes through one connection of an embedded broker."""
+"""A decorator of the SPI that writes down what goes through one connection of an embedded broker."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from jmsapi.spi import (
     ProviderError,
     Tag,
 )
-from jmsapi.testing._record import Held, Record, Sent, Work
+from jmsapi.testing._record import HeldMessage, Record, Sent, TransactionWork
 
 __all__ = ["Gone", "Recording"]
 
 
-class _Consumer:
-    """What is known of a consumer."""
+class _RecordedConsumer:
+    """The record of a consumer."""
 
     __slots__ = ("asks", "session", "spec", "tags")
 
@@ -56,10 +56,10 @@ class Recording(Forwarding):
         self._gone = gone
         self._guard = threading.RLock()
         """Held while a consumer is woken, and while one is taken out: which of the two comes first is then clear."""
-        self._consumers: dict[Handle, _Consumer] = {}
+        self._consumers: dict[Handle, _RecordedConsumer] = {}
         self._producers: dict[Handle, Address | None] = {}
-        self._transactions: dict[Handle, Work] = {}
-        self._enlisted: dict[Handle, Work] = {}
+        self._transactions: dict[Handle, TransactionWork] = {}
+        self._enlisted: dict[Handle, TransactionWork] = {}
         """The same for handles that stand for a branch, which may outlive the connection."""
 
     def spec_of(self, consumer: Handle) -> ConsumerSpec | None:
@@ -76,16 +76,16 @@ class Recording(Forwarding):
         found = (known.spec.address.name for known in list(self._consumers.values()) if tags and tags[0] in known.tags)
         return next(found, None)
 
-    def enlist(self, tx: Handle, work: Work) -> None:
+    def enlist(self, tx: Handle, work: TransactionWork) -> None:
         """Write what is done under this handle to the work of a branch."""
         self._enlisted[tx] = work
 
-    def delist(self, work: Work) -> None:
+    def delist(self, work: TransactionWork) -> None:
         """Take note that a branch is over."""
         self._enlisted = {tx: other for tx, other in self._enlisted.items() if other is not work}
 
-    def _work(self, tx: Handle) -> Work:
-        return self._enlisted.get(tx) or self._transactions.setdefault(tx, Work())
+    def _work(self, tx: Handle) -> TransactionWork:
+        return self._enlisted.get(tx) or self._transactions.setdefault(tx, TransactionWork())
 
     def sever(self) -> None:
         """End as a lost link ends: what was handed out goes back as redelivered, open transactions are rolled back."""
@@ -117,7 +117,7 @@ class Recording(Forwarding):
         """Remember what it is for."""
         opened = self.below.open_consumer(session, spec)
         if opened.exception() is None:
-            self._consumers[opened.result()] = _Consumer(session, spec)
+            self._consumers[opened.result()] = _RecordedConsumer(session, spec)
         return opened
 
     def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
@@ -175,7 +175,7 @@ class Recording(Forwarding):
 
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         """Write down what a commit sends."""
-        work = self._transactions.pop(tx, None) or Work()
+        work = self._transactions.pop(tx, None) or TransactionWork()
         if commit:
             self._record.add(work.sent)
         ended = self.below.end(tx, commit=commit)
@@ -196,7 +196,7 @@ class Recording(Forwarding):
         if known is not None and not known.spec.browse:
             for delivery in deliveries:
                 known.tags.add(delivery.tag)
-                self._record.hold(delivery.tag, Held(self, known.spec.address, delivery.envelope))
+                self._record.hold(delivery.tag, HeldMessage(self, known.spec.address, delivery.envelope))
         self.above.on_deliveries(consumer, deliveries)
 
     def on_lost(self, cause: ProviderError) -> None:

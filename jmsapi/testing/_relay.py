@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from jmsapi.testing._flow import Faults, Flow, Pair, State, reset
+from jmsapi.testing._flow import Faults, Flow, FlowState, Pair, reset
 
 __all__ = ["Relay"]
 
@@ -106,7 +106,7 @@ class Relay:
         self._held = None
         for pair in self.pairs:
             pair.hastens = None
-            if pair.state is State.HELD:
+            if pair.state is FlowState.HELD:
                 self._connect(pair)
 
     def count_anew(self, way: int) -> None:
@@ -155,12 +155,12 @@ class Relay:
         if self._server is not None:
             want(self._server, _READ)
         for pair in self.pairs:
-            if pair.state is State.CONNECTING and pair.broker is not None:
+            if pair.state is FlowState.CONNECTING and pair.broker is not None:
                 want(pair.broker, _WRITE)
-            elif pair.state is State.DRAINING:
+            elif pair.state is FlowState.DRAINING:
                 for end in pair.sockets():
                     want(end, _READ)
-            elif pair.state is State.PASSING:
+            elif pair.state is FlowState.PASSING:
                 for flow in pair.flows:
                     if flow.wants:
                         want(flow.source, _READ)
@@ -184,27 +184,27 @@ class Relay:
             changed = self._serve_pair(pair, ready, now) or changed
         if server is not None and ready.get(server.fileno(), 0):
             changed = self._accept(server) or changed
-        self.pairs = [pair for pair in self.pairs if pair.state is not State.CLOSED]
+        self.pairs = [pair for pair in self.pairs if pair.state is not FlowState.CLOSED]
         if changed:
             self._tell()
 
     def _serve_pair(self, pair: Pair, ready: dict[int, int], now: float) -> bool:
         """Do what one pair is ready for; return whether anything happened."""
         before = pair.state
-        if before is State.CONNECTING and pair.broker is not None and ready.get(pair.broker.fileno(), 0):
+        if before is FlowState.CONNECTING and pair.broker is not None and ready.get(pair.broker.fileno(), 0):
             self._connected(pair, pair.broker, now)
-        elif before is State.DRAINING:
+        elif before is FlowState.DRAINING:
             for end in pair.sockets():
                 if ready.get(end.fileno(), 0):
                     pair.drain(end)
-        elif before is State.PASSING:
+        elif before is FlowState.PASSING:
             moved = False
             try:
                 for way, flow in enumerate(pair.flows):
                     # A cut in the first way ends both.
-                    if pair.state is State.PASSING:
+                    if pair.state is FlowState.PASSING:
                         moved = self._pass(pair, way, flow, ready, now) or moved
-                if pair.state is State.PASSING:
+                if pair.state is FlowState.PASSING:
                     pair.finish()
             except OSError:
                 # One side broke: the other hears of it in the same way.
@@ -226,7 +226,7 @@ class Relay:
         elif way == 1 and sent and pair.hastens is not None:
             held, pair.hastens = pair.hastens, None
             self._connect(held)
-        if pair.state is State.PASSING:
+        if pair.state is FlowState.PASSING:
             flow.pass_end_on()
         return sent > 0
 
@@ -241,7 +241,7 @@ class Relay:
         pair = Pair(client)
         self.pairs.append(pair)
         if self.silent:
-            pair.state = State.SILENT
+            pair.state = FlowState.SILENT
         elif self.holding:
             self.holding -= 1
             self._held = pair
@@ -251,12 +251,12 @@ class Relay:
         return True
 
     def _connect(self, pair: Pair) -> None:
-        if pair.state is not State.HELD:
+        if pair.state is not FlowState.HELD:
             return
         pair.broker = broker = socket.socket(self._family, socket.SOCK_STREAM)
         broker.setblocking(False)
         broker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        pair.state = State.CONNECTING
+        pair.state = FlowState.CONNECTING
         if broker.connect_ex(self._target) not in (0, errno.EINPROGRESS):
             pair.cut(fin=False)
 

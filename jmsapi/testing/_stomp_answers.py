@@ -13,10 +13,10 @@ from collections.abc import Callable
 from jmsapi.spi import ProviderError
 from jmsapi.testing._stomp_reading import broken, error_frame, receipt_frame
 
-__all__ = ["Answers", "Place"]
+__all__ = ["AnswerPlace", "AnswerQueue"]
 
 
-class Place:
+class AnswerPlace:
     """One frame's place in the line of answers.
 
     Args:
@@ -33,7 +33,7 @@ class Place:
         """Called when it is answered."""
 
 
-class Answers:
+class AnswerQueue:
     """The line.
 
     Args:
@@ -46,17 +46,17 @@ class Answers:
         self._put = put
         self._fail = fail
         self._lock = threading.Lock()
-        self._places: deque[Place] = deque()
+        self._places: deque[AnswerPlace] = deque()
         self._ended = False
 
-    def line_up(self, receipt: bytes | None) -> Place:
+    def line_up(self, receipt: bytes | None) -> AnswerPlace:
         """Take the next place."""
-        place = Place(receipt)
+        place = AnswerPlace(receipt)
         with self._lock:
             self._places.append(place)
         return place
 
-    def tell(self, place: Place, cause: BaseException | None) -> None:
+    def tell(self, place: AnswerPlace, cause: BaseException | None) -> None:
         """Answer a frame that is done or was refused, once those before it are answered.
 
         Who wanted no answer, or has broken the rules, is told of a refusal by the end of the connection.
@@ -71,7 +71,7 @@ class Answers:
         else:
             self._give(place, error_frame(refused, receipt))
 
-    def _give(self, place: Place, answer: bytes) -> None:
+    def _give(self, place: AnswerPlace, answer: bytes) -> None:
         with self._lock:
             place.answer = answer
             while self._places and self._places[0].answer is not None and not self._ended:

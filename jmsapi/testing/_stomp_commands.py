@@ -1,6 +1,6 @@
 """What the frames of one client of the loopback server ask of the broker, and what the broker tells the client.
 
-Frames become calls at the provider seam, events there become frames. Nothing of JMS is decided here: what may not be, the
+Frames become calls at the provider SPI, events there become frames. Nothing of JMS is decided here: what may not be, the
 broker refuses. All on the server's I/O thread, but the events, which come from whichever thread causes them and only queue
 what is to be written.
 """
@@ -27,14 +27,15 @@ from jmsapi.spi import (
     ProviderError,
     SendResult,
 )
-from jmsapi.testing._stomp_answers import Answers, Place
+from jmsapi.spi.label import message_label
+from jmsapi.testing._stomp_answers import AnswerPlace, AnswerQueue
 from jmsapi.testing._stomp_messages import SentEnvelope, end_frame, message_frame, naming_frame
 from jmsapi.testing._stomp_reading import broken, number_of, required
 from jmsapi.testing._stomp_setting import Setting
-from jmsapi.testing._stomp_subscriptions import ENDLESS, AckMode, Subscription, Transaction
-from jmsapi.testing._stomp_wire import Wire
+from jmsapi.testing._stomp_subscriptions import ENDLESS, AckMode, ClientSubscription, ClientTransaction
+from jmsapi.testing._stomp_wire import ServerChannel
+from jmsapi.wire import IoLoop
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.loop import IoLoop
 
 __all__ = ["WAIT_S", "Commands"]
 
@@ -60,23 +61,23 @@ class Commands(ABC):
     """
 
     def __init__(self, loop: IoLoop, setting: Setting, number: int) -> None:
-        self.wire: Wire
+        self.wire: ServerChannel
         self.loop = loop
         self.setting = setting
         self.number = number
         self._provider: Provider | None = None
         self._session: Handle
         self._producer: Handle
-        self._subscriptions: dict[bytes, Subscription] = {}
-        self._by_handle: dict[Handle, Subscription] = {}
-        self._holders: dict[int, Subscription] = {}
+        self._subscriptions: dict[bytes, ClientSubscription] = {}
+        self._by_handle: dict[Handle, ClientSubscription] = {}
+        self._holders: dict[int, ClientSubscription] = {}
         """By the number of a delivery."""
         self._namings: set[bytes] = set()
         """Subscriptions that only told the name of a temporary destination."""
-        self._transactions: dict[bytes, Transaction] = {}
+        self._transactions: dict[bytes, ClientTransaction] = {}
         self._numbers = count(1)
         self._messages = count(1)
-        self.answers = Answers(lambda answer: self.wire.put(answer), self._fail_soon)
+        self.answers = AnswerQueue(lambda answer: self.wire.put(answer), self._fail_soon)
         self.commands: Final[dict[bytes, Callable[[Frame], None]]] = {
             b"SEND": self._send,
             b"SUBSCRIBE": self._subscribe,
@@ -131,7 +132,7 @@ class Commands(ABC):
         setting = self.setting
         address = self._address(frame)
         name = f"{setting.word}-{self.number}-{next(self._messages)}"
-        envelope = SentEnvelope(frame, address, setting.dialect, setting.clock.now_ms(), name)
+        envelope = SentEnvelope(frame, address, setting.behaviour, setting.clock.now_ms(), name)
         transaction = self._transaction(frame)
         handle = None if transaction is None else transaction.handle
         place = self.answers.line_up(frame.raw(_RECEIPT))
@@ -143,7 +144,7 @@ class Commands(ABC):
     def on_sent(self, results: Sequence[SendResult]) -> None:
         """Confirm what the broker took. Any thread."""
         for token, cause in results:
-            if isinstance(token, Place):
+            if isinstance(token, AnswerPlace):
                 self.answers.tell(token, cause)
 
     # subscriptions
@@ -179,7 +180,7 @@ class Commands(ABC):
 
         def opened(handle: Handle) -> None:
             endless = spec.browse or window is None
-            subscription = Subscription(name, destination, handle, mode, browse=spec.browse, endless=endless)
+            subscription = ClientSubscription(name, destination, handle, mode, browse=spec.browse, endless=endless)
             self._subscriptions[name] = subscription
             self._by_handle[handle] = subscription
             self.confirm(frame)
@@ -192,7 +193,7 @@ class Commands(ABC):
 
     def _named(self, frame: Frame, name: bytes, address: Address) -> None:
         self._namings.add(name)
-        self.wire.put(naming_frame(name, self.setting.dialect.destination(address)))
+        self.wire.put(naming_frame(name, self.setting.behaviour.destination(address)))
         self.confirm(frame)
 
     def _widen(self, name: bytes, window: str | None) -> None:
@@ -207,7 +208,7 @@ class Commands(ABC):
         headers = frame.headers
         what: Address | str | None = headers.get("remove-subscription")
         if what is None and "remove-destination" in headers:
-            what = self.setting.dialect.read_address(headers["remove-destination"])
+            what = self.setting.behaviour.read_address(headers["remove-destination"])
         if what is not None:
             self.confirm(frame, self._open.remove(self._session, what))
             return
@@ -236,17 +237,17 @@ class Commands(ABC):
     def encode(self, subscription: object, delivery: Delivery | None) -> bytes:
         """Return the frame of a delivery; nothing when its subscription has ended, whose messages have gone back."""
         provider = self._provider
-        if not isinstance(subscription, Subscription) or subscription.closed or provider is None:
+        if not isinstance(subscription, ClientSubscription) or subscription.closed or provider is None:
             return b""
         if delivery is None:
             return end_frame(subscription.name, subscription.destination)
         number = next(self._numbers)
         ack = None if subscription.automatic else b"%d" % number
         try:
-            frame = message_frame(subscription.name, ack, delivery, self.setting.dialect, number)
+            frame = message_frame(subscription.name, ack, delivery, self.setting.behaviour, number)
         except (ProviderError, UnicodeError) as cause:
             fate = "is not shown" if subscription.browse else "goes to the dead letter queue"
-            _LOG.warning("a message %s, for STOMP cannot carry it: %s", fate, cause)
+            _LOG.warning("%s %s, for STOMP cannot carry it: %s", message_label(delivery.envelope), fate, cause)
             if not subscription.browse:
                 provider.settle([delivery.tag], Outcome.REJECTED)
             self._free(subscription, 1)
@@ -259,7 +260,7 @@ class Commands(ABC):
             self._free(subscription, 1)
         return frame
 
-    def _free(self, subscription: Subscription, places: int) -> None:
+    def _free(self, subscription: ClientSubscription, places: int) -> None:
         if not subscription.endless and not subscription.closed:
             self._open.credit(subscription.handle, places)
 
@@ -271,7 +272,7 @@ class Commands(ABC):
             if frame.raw(_RECEIPT) is not None:
                 raise ProviderError(ErrorKind.CLOSED, "the message is settled already, or has gone back")
             # An ACK may cross the end of its subscription: the message has gone back, so it comes again.
-            _LOG.debug("client %d settles a message that it does not hold", self.number)
+            _LOG.debug("client %d settles number %d, which it does not hold", self.number, number)
             return
         transaction = self._transaction(frame)
         failures = 1
@@ -300,7 +301,7 @@ class Commands(ABC):
             raise ProviderError(ErrorKind.IN_USE, "a transaction of this connection has this name")
 
         def begun(session: Handle, handle: Handle) -> None:
-            self._transactions[name] = Transaction(session, handle)
+            self._transactions[name] = ClientTransaction(session, handle)
             self.confirm(frame)
 
         def opened(session: Handle) -> None:
@@ -317,7 +318,7 @@ class Commands(ABC):
         self._after(done, lambda: self._ended(transaction, commit and done.exception() is None))
         self.confirm(frame, done)
 
-    def _ended(self, transaction: Transaction, committed: bool) -> None:
+    def _ended(self, transaction: ClientTransaction, committed: bool) -> None:
         if not committed:
             transaction.undo()
         for subscription, tags in transaction.accepted:
@@ -328,7 +329,7 @@ class Commands(ABC):
                 self._free(subscription, len(tags))
         self._open.release(transaction.session)
 
-    def _transaction(self, frame: Frame) -> Transaction | None:
+    def _transaction(self, frame: Frame) -> ClientTransaction | None:
         name = frame.raw(_TRANSACTION)
         if name is None:
             return None
@@ -347,7 +348,7 @@ class Commands(ABC):
 
     def _address(self, frame: Frame) -> Address:
         text = frame.find(b"\ndestination:")
-        address = None if text is None else self.setting.dialect.read_address(text)
+        address = None if text is None else self.setting.behaviour.read_address(text)
         if address is None or not address.name:
             raise ProviderError(ErrorKind.DESTINATION, "a destination is missing")
         return address

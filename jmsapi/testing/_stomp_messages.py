@@ -11,9 +11,9 @@ from typing import Final
 
 from jmsapi.spi import Address, Body, Delivery, Envelope, ErrorKind, MessageKind, ProviderError
 from jmsapi.values import Value
+from jmsapi_stomp.behaviour import StompBehaviour
 from jmsapi_stomp.bodies import read_body
 from jmsapi_stomp.codec import StompEnvelope, encode
-from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.frames import Frame, escape
 
 __all__ = ["SentEnvelope", "end_frame", "message_frame", "naming_frame"]
@@ -39,7 +39,7 @@ class SentEnvelope:
     Args:
         frame: The SEND frame.
         address: Where it goes.
-        dialect: How the wire is read.
+        behaviour: How the wire is read.
         now_ms: The time, for clients that do not stamp their messages.
         name: A message id, for clients that do not give one.
     Raises:
@@ -66,9 +66,9 @@ class SentEnvelope:
         "timestamp",
     )
 
-    def __init__(self, frame: Frame, address: Address, dialect: Dialect, now_ms: int, name: str) -> None:
+    def __init__(self, frame: Frame, address: Address, behaviour: StompBehaviour, now_ms: int, name: str) -> None:
         headers = frame.headers  # read once: all the rest looks there
-        read = StompEnvelope(frame, dialect, address)
+        read = StompEnvelope(frame, behaviour, address)
         foreign = "JMS_PY_type" not in headers
         head = frame.head.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in frame.head else frame.head
         lines = [line for line in head.split(b"\n") if line and not line.startswith(_NOT_HANDED_ON)]
@@ -79,6 +79,8 @@ class SentEnvelope:
         """The header lines that are handed on, each with its line feed."""
         self._data = frame.body
         self._null = "JMS_PY_null" in headers
+        if read.declared_kind is MessageKind.TEXT and read.kind is not MessageKind.TEXT:
+            raise ProviderError(ErrorKind.FORMAT, "the text is not in the charset that it should be in")
         self.kind: MessageKind = read.kind
         self.destination = address
         self.message_id: str | None = f"ID:{name}" if foreign else read.message_id
@@ -109,20 +111,20 @@ class SentEnvelope:
         return self._data
 
 
-def message_frame(subscription: bytes, ack: bytes | None, delivery: Delivery, dialect: Dialect, number: int) -> bytes:
+def message_frame(subscription: bytes, ack: bytes | None, delivery: Delivery, behaviour: StompBehaviour, number: int) -> bytes:
     """Return the MESSAGE frame for a delivery.
 
     Args:
         subscription: The subscription's id, escaped as it came.
         ack: What names the delivery in ACK and NACK; None where it is settled already.
         delivery: What is handed over; a program in this process may have sent it.
-        dialect: How the wire is written.
+        behaviour: How the wire is written.
         number: Of the delivery, for a message without an id.
     Raises:
         ProviderError: FORMAT; STOMP cannot carry the message.
     """
     envelope, count = delivery.envelope, delivery.delivery_count
-    lines, data = (envelope.lines, envelope.data) if isinstance(envelope, SentEnvelope) else _parts(envelope, dialect)
+    lines, data = (envelope.lines, envelope.data) if isinstance(envelope, SentEnvelope) else _parts(envelope, behaviour)
     name = str(number) if envelope.message_id is None else escape(envelope.message_id)
     said = b"" if ack is None else b"ack:%b\n" % ack
     if count > 1:
@@ -131,11 +133,11 @@ def message_frame(subscription: bytes, ack: bytes | None, delivery: Delivery, di
     return b"%b%b\n%b\0" % (head, lines, data)
 
 
-def _parts(envelope: Envelope, dialect: Dialect) -> tuple[bytes, bytes]:
-    start = dialect.start_of_send(envelope.destination)
+def _parts(envelope: Envelope, behaviour: StompBehaviour) -> tuple[bytes, bytes]:
+    start = behaviour.start_of_send(envelope.destination)
     if envelope.origin is not None:
         start += f"JMS_PY_from:{escape(envelope.origin)}\n"
-    lines, _, data = encode(envelope, dialect, envelope.timestamp, start).partition(b"\n\n")
+    lines, _, data = encode(envelope, behaviour, envelope.timestamp, start).partition(b"\n\n")
     return lines.partition(b"\n")[2] + b"\n", data[:-1]
 
 

@@ -13,9 +13,9 @@ from jmsapi.spi import Handle, ProviderError
 from jmsapi.testing._stomp_commands import WAIT_S, Commands
 from jmsapi.testing._stomp_reading import broken, check_escapes, error_frame, read_greeting, shown
 from jmsapi.testing._stomp_setting import Setting
-from jmsapi.testing._stomp_wire import Wire
+from jmsapi.testing._stomp_wire import ServerChannel
+from jmsapi.wire import IoLoop, Scheduled
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.loop import IoLoop
 
 __all__ = ["Peer"]
 
@@ -44,23 +44,28 @@ class Peer(Commands):
         self._told = False
         """The client has heard the last word."""
         self._frames: deque[Frame] = deque()
-        """What is still to be obeyed."""
+        """Frames that are still to be carried out."""
+        self._timers: dict[str, Scheduled] = {}
+        self.waiting = 0
+        """Bytes of the frames that are still to be obeyed."""
         self._awaited: Future[Any] | None = None
-        """What has to be answered first."""
+        """The answer that has to come before the next frame is carried out."""
 
-    def start(self, wire: Wire) -> None:
+    def start(self, wire: ServerChannel) -> None:
         """Begin to listen; who says nothing for half a minute is let go."""
         self.wire = wire
-        self.loop.later(_GREETING_S, lambda: None if self.joined else self.wire.end())
+        self._timers["greeting"] = self.loop.later(_GREETING_S, lambda: None if self.joined else self.wire.end())
 
     def on_frames(self, frames: list[Frame]) -> None:
         """Obey the frames that one read brought, in order."""
         self._frames.extend(frames)
+        self.waiting += sum(len(frame.head) + len(frame.body) for frame in frames)
         self._go_on()
 
     def _go_on(self) -> None:
         while self._frames and self._awaited is None and not self._over:
             frame = self._frames.popleft()
+            self.waiting -= len(frame.head) + len(frame.body)
             self._try(frame, partial(self._obey, frame))
 
     def _try(self, frame: Frame, step: Callable[[], None]) -> None:
@@ -116,7 +121,8 @@ class Peer(Commands):
         except ProviderError as cause:
             raise ProviderError(cause.kind, cause.message, fatal=True) from cause
         self.join(provider)
-        server = f"jmsapi-loopback/{self.setting.dialect.version}"
+        self.wire.let_in()
+        server = f"jmsapi-loopback/{self.setting.behaviour.version}"
         lines = f"version:1.2\nserver:{server}\nsession:{self.number}\nheart-beat:{_BEAT_MS},{_BEAT_MS}\n"
         self.wire.put(f"CONNECTED\n{lines}\n\0".encode())
         if greeting.sends_ms:
@@ -144,6 +150,10 @@ class Peer(Commands):
         """Give back what a client held that has gone."""
         self._over = self._told = True
         self._frames.clear()
+        self.waiting = 0
+        # A timer would keep the client, and all that it had sent, until it is due.
+        for timer in self._timers.values():
+            timer.cancel()
         self.answers.end()
         self.leave()
         self._gone(self)
@@ -155,7 +165,7 @@ class Peer(Commands):
         if written == self.wire.written:
             self.wire.put(b"\n")
         written = self.wire.written
-        self.loop.later(interval / 2, lambda: self._beat(interval, written))
+        self._timers["beat"] = self.loop.later(interval / 2, lambda: self._beat(interval, written))
 
     def _listen(self, interval: float) -> None:
         """Take two intervals and a second without a sound for the end."""
@@ -166,7 +176,7 @@ class Peer(Commands):
             _LOG.info("client %d was silent for %.1f s: it is taken for dead", self.number, self.wire.silence)
             self.wire.end()
         else:
-            self.loop.later(max(left, 0.01), lambda: self._listen(interval))
+            self._timers["listen"] = self.loop.later(max(left, 0.01), lambda: self._listen(interval))
 
     def on_closed(self, handle: Handle, cause: ProviderError) -> None:
         """End the connection with the broker's reason: STOMP cannot say it of one subscription. Any thread."""

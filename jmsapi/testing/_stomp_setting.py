@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jmsapi.spi import Clock, Provider
-from jmsapi_stomp.loopback import Loopback
+from jmsapi_stomp.loopback import LoopbackStomp
 
 __all__ = ["Setting"]
 
@@ -18,13 +18,13 @@ class Setting:
     Attributes:
         make: Makes an unopened provider connection for a client id.
         clock: The broker's.
-        dialect: How the wire is read and written.
+        behaviour: How the wire is read and written.
         login: The user name and password that clients must give, or None.
         word: Begins the ids of messages whose clients give none.
     """
 
     make: Callable[[str | None], Provider]
     clock: Clock
-    dialect: Loopback
+    behaviour: LoopbackStomp
     login: tuple[str, str] | None
     word: str

@@ -6,14 +6,14 @@ from typing import Final, Literal
 
 from jmsapi.spi import Handle, Tag
 
-__all__ = ["ENDLESS", "AckMode", "Subscription", "Transaction"]
+__all__ = ["ENDLESS", "AckMode", "ClientSubscription", "ClientTransaction"]
 
 AckMode = Literal["auto", "client", "client-individual"]
 ENDLESS: Final = 2**31 - 1
 """Credit without an end."""
 
 
-class Subscription:
+class ClientSubscription:
     """One subscription of a client.
 
     Args:
@@ -36,7 +36,7 @@ class Subscription:
         self.endless = endless
         self.closed = False
         self.held: dict[int, Tag] = {}
-        """What was written and is not settled, by number."""
+        """Messages that were written and are not settled, by number."""
 
     @property
     def automatic(self) -> bool:
@@ -55,7 +55,7 @@ class Subscription:
         self.held |= tags
 
 
-class Transaction:
+class ClientTransaction:
     """One transaction of a client."""
 
     __slots__ = ("accepted", "handle", "session")
@@ -63,9 +63,9 @@ class Transaction:
     def __init__(self, session: Handle, handle: Handle) -> None:
         self.session = session
         self.handle = handle
-        self.accepted: list[tuple[Subscription, dict[int, Tag]]] = []
+        self.accepted: list[tuple[ClientSubscription, dict[int, Tag]]] = []
 
-    def accept(self, subscription: Subscription, tags: dict[int, Tag]) -> None:
+    def accept(self, subscription: ClientSubscription, tags: dict[int, Tag]) -> None:
         """Keep what is acknowledged in it."""
         self.accepted.append((subscription, tags))
 

@@ -13,11 +13,11 @@ import time
 from collections import deque
 from typing import Final, Protocol
 
-from jmsapi.spi import Delivery, ProviderError
+from jmsapi.spi import Delivery, ErrorKind, ProviderError
+from jmsapi.wire import IoLoop
 from jmsapi_stomp.frames import Frame, FrameCutter
-from jmsapi_stomp.loop import IoLoop
 
-__all__ = ["Item", "Wire", "WireOwner"]
+__all__ = ["Item", "ServerChannel", "WaitingBytes", "WireOwner"]
 
 _LOG: Final = logging.getLogger("jmsapi.testing")
 _READ: Final = 1 << 16
@@ -25,17 +25,36 @@ _TURNS: Final = 8
 _JOIN: Final = 1 << 18
 MOST_ANSWERS: Final = 100_000
 """Answers that may wait for a client to read them."""
+_GREETING_LIMIT: Final = 1 << 16
+"""Bytes of the largest first frame."""
 _LINGER_S: Final = 1.0
 
 Item = bytes | tuple[object, Delivery | None]
 """Bytes as they are to be written, or a delivery with what the owner knows its subscription by."""
 
 
+class WaitingBytes:
+    """What all clients together have sent and the server has not dealt with: unfinished frames, and frames behind a slow answer.
+
+    Args:
+        most: Bytes; the client with which they become more is cut off.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.total = 0
+
+
 class WireOwner(Protocol):
-    """Who is behind the socket. All on the I/O thread."""
+    """The owner of a socket. All its methods are called on the I/O thread."""
 
     def on_frames(self, frames: list[Frame]) -> None:
         """Take the frames that one read brought."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of the frames that are still to be obeyed."""
+        ...
 
     def on_broken(self, cause: ProviderError) -> None:
         """Take note that what came is no STOMP; the wire still takes an answer."""
@@ -48,20 +67,24 @@ class WireOwner(Protocol):
         ...
 
 
-class Wire:
+class ServerChannel:
     """A channel of the server's loop.
 
     Args:
         loop: Whose channel it is.
         sock: Connected and not blocking.
-        limit: Bytes; the largest frame taken.
+        limit: Bytes; the largest frame taken from a client that has been let in.
+        waiting: What the clients' bytes that wait are counted in.
         owner: Who is behind it.
     """
 
-    def __init__(self, loop: IoLoop, sock: socket.socket, limit: int, owner: WireOwner) -> None:
+    def __init__(self, loop: IoLoop, sock: socket.socket, limit: int, waiting: WaitingBytes, owner: WireOwner) -> None:
         self._loop = loop
         self._socket: socket.socket | None = sock
-        self._cutter = FrameCutter(limit)
+        self._limit = limit
+        self._cutter = FrameCutter(min(limit, _GREETING_LIMIT))
+        self._waiting = waiting
+        self._counted = 0
         self._owner = owner
         self._out: deque[Item] = deque()
         self._joined = b""
@@ -78,6 +101,16 @@ class Wire:
     def silence(self) -> float:
         """Seconds since something came."""
         return time.monotonic() - self._heard_at
+
+    def let_in(self) -> None:
+        """Take frames of any size up to the limit: the client has said who it is."""
+        self._cutter.limit = self._limit
+
+    def count(self, waiting: int) -> bool:
+        """Count the bytes of this client that wait; False when all clients together have too many."""
+        self._waiting.total += waiting - self._counted
+        self._counted = waiting
+        return self._waiting.total <= self._waiting.most
 
     def put(self, *items: Item) -> None:
         """Queue what is to be written. Any thread."""
@@ -99,6 +132,8 @@ class Wire:
         self._loop.drop(self)
         self._out.clear()
         self._joined = b""
+        self._cutter = FrameCutter(0)  # what the client had sent by half goes with it
+        self.count(0)
         sock.close()
         self._owner.on_gone()
 
@@ -131,6 +166,10 @@ class Wire:
             return
         if frames:
             self._owner.on_frames(frames)
+        if self._socket is not None and not self.count(self._cutter.unfinished + self._owner.waiting):
+            text = f"the server's clients have more than {self._waiting.most} bytes waiting, and this one sent the last of them"
+            self._owner.on_broken(ProviderError(ErrorKind.RESOURCE, text, fatal=True))
+            return
         if len(self._out) > self._patience:
             # Deliveries may be many, answers may not: frames come then, and nobody reads what is said to them.
             if sum(isinstance(item, bytes) for item in tuple(self._out)) > MOST_ANSWERS:

@@ -20,10 +20,10 @@ from jmsapi.testing._recording import Recording
 from jmsapi.testing._showing import table
 from jmsapi.testing.clock import HandClock
 from jmsapi.testing.destinations import WITHIN_S, QueueProbe, TopicProbe
-from jmsapi.testing.seam_faults import SeamFaults
+from jmsapi.testing.provider_faults import ProviderFaults
 
 if TYPE_CHECKING:
-    from jmsapi.testing._record import Held
+    from jmsapi.testing._record import HeldMessage
 
 __all__ = ["EmbeddedBroker"]
 
@@ -57,8 +57,8 @@ class EmbeddedBroker:
             raise IllegalArgumentException(f"there is an embedded broker {self._name!r} already")
         self.clock = HandClock() if clock is None else clock
         """The time of the broker and of all its connections."""
-        self.faults = SeamFaults()
-        """What is to go wrong."""
+        self.faults = ProviderFaults()
+        """The faults that are planned."""
         self._record = Record()
         self._guard = threading.Lock()
         self._connections: set[Recording] = set()
@@ -233,5 +233,5 @@ def _named(address: Address) -> str:
     return f"{'topic' if address.kind.is_topic else 'queue'} {address.name!r}"
 
 
-def _where(held: Held) -> str:
+def _where(held: HeldMessage) -> str:
     return _named(held.address)

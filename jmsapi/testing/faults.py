@@ -14,7 +14,7 @@ from typing import Final, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from jmsapi.errors import IllegalArgumentException
-from jmsapi.testing._flow import Faults, State
+from jmsapi.testing._flow import Faults, FlowState
 from jmsapi.testing._relay import Relay
 
 __all__ = ["BOTH", "TO_BROKER", "TO_CLIENT", "Direction", "End", "FaultProxy", "Side"]
@@ -85,12 +85,12 @@ class FaultProxy:
     @property
     def open_connections(self) -> int:
         """Return how many connections are between a client and the broker now, or wait to be."""
-        return sum(pair.state in (State.HELD, State.CONNECTING, State.PASSING) for pair in list(self._relay.pairs))
+        return sum(pair.state in (FlowState.HELD, FlowState.CONNECTING, FlowState.PASSING) for pair in list(self._relay.pairs))
 
     @property
     def ending_connections(self) -> int:
         """Return how many connections were cut with the end of the stream and have a side that has not closed its own yet."""
-        return sum(pair.state is State.DRAINING for pair in list(self._relay.pairs))
+        return sum(pair.state is FlowState.DRAINING for pair in list(self._relay.pairs))
 
     @property
     def cut_pending(self) -> bool:

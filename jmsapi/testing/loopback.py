@@ -23,9 +23,9 @@ from jmsapi.spi import Clock, Delivery, ErrorKind, Events, Handle, Provider, Pro
 from jmsapi.testing._stomp_peer import Peer
 from jmsapi.testing._stomp_reading import error_frame
 from jmsapi.testing._stomp_setting import Setting
-from jmsapi.testing._stomp_wire import Wire
-from jmsapi_stomp.loop import IoLoop
-from jmsapi_stomp.loopback import Loopback
+from jmsapi.testing._stomp_wire import ServerChannel, WaitingBytes
+from jmsapi.wire import IoLoop
+from jmsapi_stomp.loopback import LoopbackStomp
 from jmsapi_stomp.options import StompOptions
 
 __all__ = ["LoopbackServer"]
@@ -55,8 +55,10 @@ class LoopbackServer:
         user: With ``password``: who does not give both is refused.
         password: See ``user``.
         clock: Of a broker that is not there yet, for its delays and expirations.
-        max_frame: Bytes; the largest frame taken.
+        max_frame: Bytes; the largest frame taken. A client's first frame has at most 64 KiB.
         max_connections: How many clients may be connected; one more is refused.
+        max_waiting: Bytes that all clients together may have sent and the server not dealt with, unfinished frames among them;
+            the client with which they become more is cut off.
     Raises:
         IllegalArgumentException: A user without a password, or the reverse; a number that is not positive.
         JMSException: The URL is none (``bad-url``, ``bad-option``); the file cannot be used (``connection``, ``in-use``).
@@ -72,13 +74,14 @@ class LoopbackServer:
         user: str | None = None,
         password: str | None = None,
         clock: Clock | None = None,
-        max_frame: int = Loopback.frame_limit,
+        max_frame: int = LoopbackStomp.frame_limit,
         max_connections: int = 1000,
+        max_waiting: int = 1 << 28,
     ) -> None:
         if (user is None) != (password is None):
             raise jmsapi.IllegalArgumentException("a loopback server takes a user and a password, or neither")
-        if max_frame < 1 or max_connections < 1:
-            raise jmsapi.IllegalArgumentException("max_frame and max_connections are at least 1")
+        if min(max_frame, max_connections, max_waiting) < 1:
+            raise jmsapi.IllegalArgumentException("max_frame, max_connections and max_waiting are at least 1")
         word = os.urandom(6).hex()
         self._own_broker = name is None
         own = f"inproc://loopback-{word}"
@@ -87,9 +90,10 @@ class LoopbackServer:
         self._clock = SystemClock() if clock is None else clock
         self._max_frame = max_frame
         self._max_connections = max_connections
+        self._waiting = WaitingBytes(max_waiting)
         login = None if user is None or password is None else (user, password)
-        dialect = Loopback(StompOptions(scheme="stomp", host="127.0.0.1"), jmsapi.__version__)
-        self._setting = Setting(self._make, self._clock, dialect, login, word)
+        behaviour = LoopbackStomp(StompOptions(scheme="stomp", host="127.0.0.1"), jmsapi.__version__)
+        self._setting = Setting(self._make, self._clock, behaviour, login, word)
         self._numbers = itertools.count(1)
         self._peers: set[Peer] = set()
         self._closed: Future[None] = Future()
@@ -103,7 +107,7 @@ class LoopbackServer:
         self._listener.setblocking(False)
         self._port = int(self._listener.getsockname()[1])
         self._door = _Door(self._accept)
-        self._loop = IoLoop(SystemClock(), self._on_crash)
+        self._loop = IoLoop(SystemClock(), self._on_crash, _LOG)
         self._loop.start()
         self._loop.post(self._listen)
 
@@ -196,7 +200,7 @@ class LoopbackServer:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = Peer(self._loop, self._setting, next(self._numbers), self._peers.discard)
         self._peers.add(peer)
-        peer.start(Wire(self._loop, sock, self._max_frame, peer))
+        peer.start(ServerChannel(self._loop, sock, self._max_frame, self._waiting, peer))
         return True
 
     def _end(self) -> None:
@@ -234,7 +238,7 @@ class _Unheard(Events):
         """Leave it to the next client to open the broker again."""
 
     def on_resumed(self) -> None:
-        """There is no link."""
+        """Do nothing: a loopback server has no link that could be resumed."""
 
 
 class _Door:

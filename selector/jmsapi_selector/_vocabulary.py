@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from jmsapi_selector.compiler import Compiled, Condition, compile_node
 from jmsapi_selector.dialects import Dialect
+from jmsapi_selector.evaluation import evaluation
 from jmsapi_selector.java_numbers import NumberKind
 from jmsapi_selector.like import ANY_ONE, ANY_RUN, Wildcard
 from jmsapi_selector.nodes import Boolean, Identifier, Node, Number, NumberType, String, fold
+from jmsapi_selector.truth import Truth
 
 __all__ = ["FLOAT_EXACT", "NUMBER_FIELDS", "STRING_FIELDS", "Unanswerable", "Vocabulary", "names", "nobody", "unsigned"]
 
 STRING_FIELDS: Final = frozenset({"JMSType", "JMSMessageID", "JMSCorrelationID", "JMSXGroupID"})
-"""What is always a string, or NULL."""
+"""Header fields that are always a string, or NULL."""
 NUMBER_FIELDS: Final = frozenset({"JMSPriority", "JMSTimestamp"})
-"""What is always a whole number."""
+"""Header fields that are always a whole number."""
 FLOAT_EXACT: Final = 2**24
 """Below this size a float holds every whole number."""
 _DOUBLE_EXACT: Final = 2**53
@@ -86,9 +87,8 @@ class Vocabulary:
         if names(node):
             raise Unanswerable("arithmetic")
         self._note("constants")
-        made: Compiled = fold(node, compile_node)
-        found = None if isinstance(made, Condition) else made.read(nobody)
-        if found is None:
+        found = fold(node, evaluation(nobody))
+        if found is None or isinstance(found, Truth):
             return None
         kind, value = found
         if not isinstance(kind, NumberKind) or isinstance(value, str) or math.isnan(value):

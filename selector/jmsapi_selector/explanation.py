@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jmsapi_selector.compiler import Compiled, Condition, as_condition, compile_node
+from jmsapi_selector.evaluation import Result, evaluation, truth_of
 from jmsapi_selector.nodes import And, Boolean, Identifier, Node, Not, Number, Or, Span, String, fold
 from jmsapi_selector.text import quoted
 from jmsapi_selector.truth import Truth
@@ -70,7 +70,7 @@ class _Part:
     """A node whose role, condition or value, only the node above it knows."""
 
     node: Node
-    compiled: Compiled
+    result: Result
     parts: tuple[Explanation, ...]
 
 
@@ -78,28 +78,30 @@ class _Explainer:
     def __init__(self, text: str, get: Getter) -> None:
         self._text = text
         self._get = get
+        self._evaluate = evaluation(get)
 
     def visit(self, node: Node, below: list[_Part]) -> _Part:
-        compiled = compile_node(node, [part.compiled for part in below])
+        result = self._evaluate(node, [part.result for part in below])
         if isinstance(node, And | Or | Not):
-            return _Part(node, compiled, tuple(self.condition(part) for part in below))
+            return _Part(node, result, tuple(self.condition(part) for part in below))
         worth_telling = [part for part in below if not isinstance(part.node, Number | String | Boolean)]
-        return _Part(node, compiled, tuple(self._value(part) for part in worth_telling))
+        return _Part(node, result, tuple(self._value(part) for part in worth_telling))
 
     def condition(self, part: _Part) -> Explanation:
-        truth = as_condition(part.node, part.compiled).truth(self._get)
+        truth = truth_of(part.result)
         parts = (self._value(part),) if isinstance(part.node, Identifier) else part.parts
         return Explanation(self._source(part.node), part.node.span, truth, "condition", parts)
 
     def _value(self, part: _Part) -> Explanation:
-        node, compiled = part.node, part.compiled
+        node, found = part.node, part.result
         if isinstance(node, Identifier):
             value = self._get(node.name)
             kind = type_name(value)
+        elif found is None or isinstance(found, Truth):
+            value, kind = None, "null"
         else:
-            found = None if isinstance(compiled, Condition) else compiled.read(self._get)
-            kind = "null" if found is None else kind_name(found[0])
-            value = None if found is None or found is NOTHING else found[1]
+            kind = kind_name(found[0])
+            value = None if found is NOTHING else found[1]
         return Explanation(self._source(node), node.span, value, kind, part.parts)
 
     def _source(self, node: Node) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["ANY_ONE", "ANY_RUN", "Wildcard", "like", "pattern_parts"]
+__all__ = ["ANY_ONE", "ANY_RUN", "Wildcard", "like", "literal_segments", "pattern_parts"]
 
 
 class Wildcard:
@@ -50,6 +50,19 @@ def pattern_parts(pattern: str, escape: str | None) -> list[str | Wildcard]:
         parts.append(ANY_RUN if char == "%" else ANY_ONE if char == "_" else char)
         at += 1
     return parts
+
+
+def literal_segments(pattern: str, escape: str | None) -> list[str] | None:
+    """Cut a pattern at each ``%``; None if a ``_`` is in it."""
+    segments: list[list[str]] = [[]]
+    for part in pattern_parts(pattern, escape):
+        if isinstance(part, str):
+            segments[-1].append(part)
+        elif part is ANY_RUN:
+            segments.append([])
+        else:
+            return None
+    return ["".join(segment) for segment in segments]
 
 
 def like(pattern: str, escape: str | None) -> Callable[[str], bool]:

@@ -49,7 +49,7 @@ MIRRORED: Final[dict[ComparisonOperator, ComparisonOperator]] = {
     ">": "<",
     ">=": "<=",
 }
-"""What each comparison is with its sides exchanged."""
+"""Each comparison, and the one that it becomes when its sides are exchanged."""
 COMPARISONS: Final[frozenset[str]] = frozenset(MIRRORED)
 
 _T = TypeVar("_T")

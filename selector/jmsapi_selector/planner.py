@@ -20,14 +20,14 @@ from enum import Enum
 from typing import Final, Literal
 
 from jmsapi_selector._rewriting import Leaves
-from jmsapi_selector._vocabulary import Unanswerable
-from jmsapi_selector.dialects import DIALECTS, FAULTS, Dialect, Fault
-from jmsapi_selector.lexer import NUMBER, tokenize
+from jmsapi_selector._vocabulary import Unanswerable, names
+from jmsapi_selector.dialects import FAULTS, Dialect, Fault
+from jmsapi_selector.lexer import NAME, NUMBER, tokenize
 from jmsapi_selector.nodes import And, Boolean, Comparison, Identifier, Node, Not, Number, Or, fold
 from jmsapi_selector.selector import Selector
 from jmsapi_selector.text import to_text
 
-__all__ = ["DIALECTS", "Action", "DestinationKind", "Dialect", "Fault", "Plan", "covers", "plan"]
+__all__ = ["Action", "DestinationKind", "Dialect", "Fault", "Plan", "covers", "plan"]
 
 DestinationKind = Literal["queue", "topic"]
 _PLAIN_NUMBER: Final = re.compile(
@@ -81,25 +81,24 @@ class Plan:
         return "\n".join(lines)
 
 
-def plan(selector: Selector, dialect: str | Dialect, destination: DestinationKind) -> Plan:
+def plan(selector: Selector, dialect: Dialect, destination: DestinationKind) -> Plan:
     """Decide who evaluates a selector.
 
     Args:
         selector: The compiled selector.
-        dialect: One of DIALECTS, or its name.
+        dialect: How the broker evaluates selectors.
         destination: What is consumed from. Ask for a topic only if messages that were delivered and do not match can be
             dropped, as from a subscription; a shared one has a queue of its own and counts as a topic.
     Returns:
         The plan. With it the user gets the standard's result, but for the caveats.
-    Raises:
-        KeyError: No such dialect.
     """
-    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
     if selector.is_empty:
         return Plan(Action.PUSH, None)
-    if not spoken.evaluates:
+    if not dialect.evaluates:
         return Plan(Action.LOCAL, None, (FAULTS["no-selectors"],))
-    planner = _Planner(spoken, approximate=destination == "topic")
+    if dialect.standard:
+        return _in_standard(selector, dialect)
+    planner = _Planner(dialect, approximate=destination == "topic")
     try:
         tree = planner.part(selector.tree, True)
     except Unanswerable as reason:
@@ -107,7 +106,23 @@ def plan(selector: Selector, dialect: str | Dialect, destination: DestinationKin
     return planner.decide(selector, tree)
 
 
-def covers(selector: Selector, dialect: str | Dialect) -> bool:
+def _in_standard(selector: Selector, dialect: Dialect) -> Plan:
+    """Put the broker's names into a selector that it reads as the standard says."""
+    used = names(selector.tree)
+    if used & dialect.closed_names or any(name.startswith(dialect.closed_prefixes) for name in used):
+        return Plan(Action.LOCAL, None, (FAULTS["name"],))
+    text = selector.text
+    renamed = not used.isdisjoint(dialect.names)
+    if renamed:
+        for token in reversed(tokenize(text)):
+            if token.kind == NAME and token.text in dialect.names:
+                text = text[: token.start] + dialect.names[token.text] + text[token.end :]
+    if len(text.encode("utf-8", "surrogatepass")) > dialect.longest:
+        return Plan(Action.LOCAL, None, (FAULTS["too-long"],))
+    return Plan(Action.REWRITE, text, (FAULTS["header-names"],)) if renamed else Plan(Action.PUSH, text)
+
+
+def covers(selector: Selector, dialect: Dialect) -> bool:
     """Whether a broker, given the text as it stands, lets through at least what the standard selects.
 
     Then a durable subscription can carry the text that every other client would give it, and what is too much is dropped
@@ -115,20 +130,19 @@ def covers(selector: Selector, dialect: str | Dialect) -> bool:
 
     Args:
         selector: The compiled selector.
-        dialect: One of DIALECTS, or its name.
+        dialect: How the broker evaluates selectors.
     Returns:
         False also when that is not certain.
-    Raises:
-        KeyError: No such dialect.
     """
-    spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
-    if selector.is_empty or not (spoken.evaluates and spoken.typed):
-        return spoken.evaluates and spoken.typed
+    if selector.is_empty or not (dialect.evaluates and dialect.typed):
+        return dialect.evaluates and dialect.typed
+    if dialect.standard:
+        return _in_standard(selector, dialect).text == selector.text
     text = selector.text
-    translated = spoken.translates_literals and _TRANSLATED.search(text) is not None
-    if translated or _faults_of_text(selector) or len(text.encode("utf-8", "surrogatepass")) > spoken.longest:
+    translated = dialect.translates_literals and _TRANSLATED.search(text) is not None
+    if translated or _faults_of_text(selector) or len(text.encode("utf-8", "surrogatepass")) > dialect.longest:
         return False
-    return _covered(selector.tree, True, spoken)
+    return _covered(selector.tree, True, dialect)
 
 
 def _covered(node: Node, positive: bool, dialect: Dialect) -> bool:

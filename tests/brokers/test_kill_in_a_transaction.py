@@ -26,11 +26,17 @@ PAIRS: list[tuple[Wire, BrokerKind, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wire", "kind", "options"), PAIRS, ids=[f"{wire}-{kind}" for wire, kind, _ in PAIRS])
+@pytest.mark.parametrize(
+    ("wire", "kind", "options"),
+    [
+        pytest.param(wire, kind, options, id=f"{wire}-{kind}", marks=pytest.mark.xdist_group(f"restarts of {kind}"))
+        for wire, kind, options in PAIRS
+    ],
+)
 def test_committed_messages_survive_and_no_transaction_survives_in_part(
-    wire: Wire, kind: BrokerKind, options: str, own_broker: Callable[[BrokerKind], Broker]
+    wire: Wire, kind: BrokerKind, options: str, restarted_broker: Callable[[BrokerKind], Broker]
 ) -> None:
-    broker = own_broker(kind)
+    broker = restarted_broker(kind)
     url = broker.url(wire) + options
     time_to_kill = threading.Event()
 

@@ -174,5 +174,11 @@ def test_processes_share_a_broker_that_ends_with_the_folder(monkeypatch: pytest.
         here.kill()
         assert shared("classic", folder).stomp_url == here.stomp_url
         assert here.is_alive
+        # Somebody has tidied up: a container that is gone is launched anew.
+        assert here._host is not None
+        here._host.remove()
+        assert not here.can_start_again
+        with shared("classic", folder) as anew:
+            assert anew.is_alive
     assert not here.is_alive
     assert not folder.exists()

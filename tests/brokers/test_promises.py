@@ -1,23 +1,26 @@
 """Promises of brokers that no other test tries: groups, dead letters, priorities, counts, limits, names of other processes.
 
-``docs/brokers/cells.md`` tells what each broker does of these by each wire; here they are asked.
+``docs/brokers/support-matrix.md`` tells what each broker does of these by each wire; here they are asked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import socket
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import jmsapi
-from jmsapi import JMSContext, Message, MessageListener
+from jmsapi import JMSContext, JMSRuntimeException, Message, MessageListener
 from jmsapi.testing import FaultProxy
 from jmsapi_conformance.brokers import INFO, KINDS, Broker, BrokerKind, Wire
 
@@ -42,20 +45,6 @@ def place(request: pytest.FixtureRequest, leave_out: Callable[[str], Any]) -> tu
         ("backend", f"{wire.upper()} on {INFO[broker.kind].title} {broker.version or ''}".strip())
     )
     return broker, "amqp" if wire == "amqp" else "stomp"
-
-
-@pytest.fixture
-def opened() -> Iterator[Open]:
-    """Give a function that opens a context, which is closed after the test."""
-    contexts: list[JMSContext] = []
-
-    def opened(broker: Broker, wire: Wire, mode: int = JMSContext.AUTO_ACKNOWLEDGE, **options: Any) -> JMSContext:
-        contexts.append(jmsapi.connection_factory(broker.url(wire), checked=True, **options).create_context(mode))
-        return contexts[-1]
-
-    yield opened
-    for context in contexts:
-        context.close()
 
 
 @pytest.fixture
@@ -121,6 +110,58 @@ def test_without_being_told_to_brokers_but_artemis_give_urgent_messages_as_they_
     assert got == (["9", "4", "1"] if can(context, "priority_order") else ["1", "4", "9"])
 
 
+@pytest.mark.parametrize(("kind", "destination"), [("artemis", "{}"), ("rabbitmq", "/queue/{}")])
+def test_the_header_browser_of_stomp_consumes_but_on_classic(
+    request: pytest.FixtureRequest, opened: Open, name: str, kind: BrokerKind, destination: str
+) -> None:
+    broker: Broker = request.getfixturevalue(kind)
+    context = opened(broker, "stomp")
+    queue = context.create_queue(name)
+    context.create_producer().send(queue, "looked at")
+    at = urlsplit(broker.url("stomp"))
+    with socket.create_connection((at.hostname, at.port), WAIT_S) as raw:
+        came = b""
+
+        def until(end: bytes) -> None:
+            nonlocal came
+            while end not in came:
+                more = raw.recv(65_536)
+                assert more, came
+                came += more
+
+        login = f"login:{at.username}\npasscode:{at.password}"
+        raw.sendall(f"CONNECT\naccept-version:1.2\nhost:/\n{login}\n\n\0".encode())
+        asked = f"id:1\ndestination:{destination.format(name)}\nsubscription-type:ANYCAST\nbrowser:true\nack:auto"
+        raw.sendall(f"SUBSCRIBE\n{asked}\n\n\0".encode())
+        until(b"looked at")
+        # When the next has come the broker has done with the one before.
+        context.create_producer().send(queue, "and another")
+        until(b"and another")
+    consumer = context.create_consumer(queue)
+    left = [text(message) for message in iter(lambda: consumer.receive(QUIET_MS * 4), None)]
+    assert "looked at" not in left
+    # On Artemis a browser is made of copies (test_browsing_artemis_over_stomp.py).
+    assert can(context, "browser") is (kind == "artemis")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_who_only_looks_at_messages_on_rabbitmq_hides_them_and_leaves_his_mark(
+    rabbitmq: Broker, opened: Open, name: str, wire: Wire
+) -> None:
+    # So a browser made of scanning, holding and releasing would not be one: a browser changes nothing (5.9-1).
+    looking, other = opened(rabbitmq, wire, JMSContext.CLIENT_ACKNOWLEDGE), opened(rabbitmq, wire)
+    queue = looking.create_queue(name)
+    looking.create_producer().send(queue, "looked at")
+    assert text(looking.create_consumer(queue).receive(WAIT_MS)) == "looked at"
+    consumer = other.create_consumer(queue)
+    assert consumer.receive(QUIET_MS) is None
+    looking.close()
+    message = consumer.receive(WAIT_MS)
+    assert text(message) == "looked at"
+    assert message is not None
+    assert (message.jms_redelivered, message.get_int_property("JMSXDeliveryCount")) == (True, 2)
+
+
 def test_a_quorum_queue_of_rabbitmq_counts_deliveries_over_consumers(rabbitmq: Broker, opened: Open, name: str) -> None:
     for wire in WIRES:
         options = {"rabbit_queue_args": "x-queue-type:quorum"}
@@ -135,6 +176,51 @@ def test_a_quorum_queue_of_rabbitmq_counts_deliveries_over_consumers(rabbitmq: B
             counts.append(message.get_int_property("JMSXDeliveryCount"))
             context.close()
         assert counts == [1, 2, 3], wire
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_quorum_queue_of_rabbitmq_without_a_limit_counts_on_but_stomp_cannot_lift_it(
+    rabbitmq: Broker, opened: Open, name: str, wire: Wire
+) -> None:
+    options = {"rabbit_queue_args": "x-queue-type:quorum;x-delivery-limit:-1"}
+    opened(rabbitmq, wire, **options).create_producer().send(opened(rabbitmq, wire).create_queue(name), "again")
+    counts: list[int] = []
+    for number in range(22):
+        context = opened(rabbitmq, wire, JMSContext.CLIENT_ACKNOWLEDGE, **options)
+        consumer = context.create_consumer(context.create_queue(name))
+        # Who has been given a message 21 times is sure that it is there; then only its absence can be waited for.
+        message = consumer.receive(WAIT_MS if number < 21 or wire == "amqp" else QUIET_MS)
+        if message is None:
+            break
+        counts.append(message.get_int_property("JMSXDeliveryCount"))
+        if number % 2:
+            consumer.close()
+        context.close()
+    # The STOMP plug-in does not hand x-delivery-limit on, so the broker's 20 returns are the limit.
+    assert counts == list(range(1, 23 if wire == "amqp" else 22))
+
+
+@pytest.mark.parametrize("arguments", ["x-max-priority:9", "x-queue-type:quorum;x-delivery-limit:-1"])
+def test_a_queue_with_arguments_shuts_out_on_rabbitmq_who_declares_it_without(
+    rabbitmq: Broker, opened: Open, name: str, arguments: str
+) -> None:
+    # So no arguments are the default: over STOMP, and in AMQP 0-9-1, whoever sends or consumes declares.
+    made = opened(rabbitmq, "amqp", rabbit_queue_args=arguments)
+    made.create_producer().send(made.create_queue(name), "1")
+    plain = opened(rabbitmq, "stomp")
+    with pytest.raises(JMSRuntimeException, match="was declared otherwise"):
+        plain.create_producer().send(plain.create_queue(name), "2")
+    # AMQP 1.0 declares apart from using: what is there is used as it is.
+    other = opened(rabbitmq, "amqp")
+    other.create_producer().send(other.create_queue(name), "3")
+    consumer = other.create_consumer(other.create_queue(name))
+    assert [text(consumer.receive(WAIT_MS)) for _ in range(2)] == ["1", "3"]
+
+
+def test_exact_counts_and_ten_priorities_exclude_one_another_on_rabbitmq(rabbitmq: Broker, opened: Open, name: str) -> None:
+    context = opened(rabbitmq, "amqp", rabbit_queue_args="x-queue-type:quorum;x-max-priority:9")
+    with pytest.raises(JMSRuntimeException, match="x-max-priority"):
+        context.create_consumer(context.create_queue(name))
 
 
 def test_a_copy_of_a_known_message_is_dropped_where_that_is_promised_and_arrives_elsewhere(
@@ -243,6 +329,34 @@ def test_what_a_closed_session_gives_back_to_a_quorum_queue_comes_again_in_order
         consumer = session.create_consumer(queue)
         assert [text(consumer.receive(WAIT_MS)) for _ in range(2)] == ["1", "2"]
         session.close()
+
+
+@pytest.mark.parametrize("closed", ["consumer", "session", "connection"])
+def test_a_consumer_that_closes_before_anything_is_received_leaves_the_queue_in_order(
+    place: tuple[Broker, Wire], opened: Open, name: str, closed: str
+) -> None:
+    broker, wire = place
+    count = 300
+    context = opened(broker, wire)
+    queue = context.create_queue(name)
+    producer = context.create_producer()
+    for number in range(count):
+        producer.send(queue, str(number))
+    # The first one has been sent all of it, the others end while it is still on its way to them.
+    for pause in (0.5, 0.0, 0.01, 0.0):
+        connection = jmsapi.connection_factory(broker.url(wire), checked=True).create_connection()
+        connection.start()
+        session = connection.create_session()
+        consumer = session.create_consumer(session.create_queue(name))
+        time.sleep(pause)
+        if closed == "consumer":
+            consumer.close()
+        elif closed == "session":
+            session.close()
+        connection.close()
+    consumer_of_all = context.create_consumer(queue)
+    received = [consumer_of_all.receive_body(str, timeout_ms=WAIT_MS) for _ in range(count)]
+    assert received == [str(number) for number in range(count)]
 
 
 def test_a_send_to_a_queue_that_is_not_there_is_told_or_makes_it_but_for_rabbitmq_over_stomp(
@@ -386,3 +500,24 @@ def test_another_selector_from_another_process_begins_anew_but_over_stomp_on_art
         consumer.close()
         context.unsubscribe("s")
     assert got == expected
+
+
+def test_a_request_gets_its_reply_and_a_late_one_is_left_nowhere(place: tuple[Broker, Wire], opened: Open, name: str) -> None:
+    context, other = opened(*place), opened(*place)
+    queue = context.create_queue(name)
+
+    def answer(message: Message) -> None:
+        reply = other.create_text_message(f"re: {text(message)}")
+        reply.jms_correlation_id = message.jms_correlation_id
+        assert message.jms_reply_to is not None
+        other.create_producer().send(message.jms_reply_to, reply)
+
+    assert context.request(queue, "nobody is there", timeout_ms=50) is None
+    with other.create_consumer(queue) as late:
+        request = late.receive(WAIT_MS)
+    assert request is not None and request.jms_reply_to is not None
+    assert text(request) == "nobody is there"
+    with contextlib.suppress(JMSRuntimeException):
+        other.create_producer().send(request.jms_reply_to, "late")
+    other.create_consumer(queue).message_listener = answer
+    assert [text(context.request(queue, body, timeout_ms=WAIT_MS)) for body in ("one", "two")] == ["re: one", "re: two"]

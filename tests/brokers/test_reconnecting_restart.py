@@ -21,11 +21,14 @@ OPTIONS = f"maxReconnectDelay=500&send_timeout_ms={WAIT_MS}&request_timeout_ms={
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize(("wire", "kind"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@pytest.mark.parametrize(
+    ("wire", "kind"),
+    [pytest.param(wire, kind, id=f"{wire}-{kind}", marks=pytest.mark.xdist_group(f"restarts of {kind}")) for wire, kind in PAIRS],
+)
 def test_a_program_goes_on_over_a_restart_of_its_broker(
-    wire: Wire, kind: BrokerKind, own_broker: Callable[[BrokerKind], Broker]
+    wire: Wire, kind: BrokerKind, restarted_broker: Callable[[BrokerKind], Broker]
 ) -> None:
-    broker = own_broker(kind)
+    broker = restarted_broker(kind)
     factory = jmsapi.connection_factory(f"failover:({broker.url(wire)})?{OPTIONS}", client_id="restarted", checked=True)
     listened: list[str | None] = []
     heard = threading.Condition()
@@ -61,8 +64,9 @@ def test_a_program_goes_on_over_a_restart_of_its_broker(
             assert heard.wait_for(lambda: listened == ["while it is away", "afterwards"], WAIT_MS / 1000)
 
 
-def test_the_command_sends_on_over_a_restart_and_says_so(own_broker: Callable[[BrokerKind], Broker]) -> None:
-    broker = own_broker("artemis")
+@pytest.mark.xdist_group("restarts of artemis")
+def test_the_command_sends_on_over_a_restart_and_says_so(restarted_broker: Callable[[BrokerKind], Broker]) -> None:
+    broker = restarted_broker("artemis")
     url = f"failover:({broker.url('amqp')})?{OPTIONS}"
     lines = "".join(f"{number}\n" for number in range(20_000))
     with subprocess.Popen(

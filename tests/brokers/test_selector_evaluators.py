@@ -20,10 +20,15 @@ from typing import Any, Final
 import pytest
 
 from jmsapi.values import Byte, Float, Long, Short, Value
+from jmsapi_brokers import artemis, classic
 from jmsapi_selector import InvalidSelector, Selector, compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, covers, plan
+from jmsapi_selector.planner import Action, DestinationKind, Plan, covers, plan
 
 _ROOT: Final = Path(__file__).parents[2]
+DIALECTS: Final = {
+    dialect.name: dialect
+    for dialect in (artemis.AMQP_SELECTORS, artemis.STOMP_SELECTORS, classic.AMQP_SELECTORS, classic.STOMP_SELECTORS)
+}
 _EVALUATORS: Final = {
     "amqp-artemis": "artemis-amqp",
     "amqp-classic": "classic",
@@ -77,7 +82,7 @@ class Question:
 
 
 def _question(selector: Selector, dialect: str, kind: DestinationKind, message: dict[str, Value]) -> Question | None:
-    made = plan(selector, dialect, kind)
+    made = plan(selector, DIALECTS[dialect], kind)
     if made.text is None:
         return None
     # Classic puts the prefix before a STOMP selector itself.
@@ -179,7 +184,7 @@ def test_where_a_text_is_said_to_cover_the_standard_the_broker_keeps_nothing_bac
         one
         for seed in range(20, 26)
         for one in [*_random_questions(dialect, "topic", seed), *_case_questions(dialect, "topic")]
-        if covers(one.selector, dialect)
+        if covers(one.selector, DIALECTS[dialect])
     ]
     answers = evaluators.evaluate(_EVALUATORS[dialect], [(one.selector.text, one.seen) for one in questions])
     asked = list(zip(questions, answers, strict=True))

@@ -35,7 +35,7 @@ from jmsapi import (
     UnsupportedFeatureException,
 )
 from jmsapi_selector import compile_selector
-from jmsapi_selector.planner import DIALECTS, Action, DestinationKind, Plan, plan
+from jmsapi_selector.planner import Action, DestinationKind, Plan, plan
 
 SOON: Final = 20_000
 AT_A_TIME: Final = 6
@@ -129,7 +129,7 @@ def connection(broker_url: str) -> Iterator[Connection]:
 def plans(connection: Connection, kind: DestinationKind) -> dict[str, Plan]:
     """Return the plan for each case by its id; none where the broker has our own engine. Print how many there are of each."""
     has = jmsapi.capabilities(connection)
-    dialect = DIALECTS.get(f"{has.provider}-{has.broker}")
+    dialect = has.selectors
     if dialect is None:
         return {}
     made = {case.id: plan(compile_selector(case.selector), dialect, kind) for group in GROUPS for case in group.cases}

@@ -31,6 +31,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.program
 def test_a_run_prints_a_table_by_chapter_and_writes_a_certificate(tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"
     done = command("inproc://x", "inproc://user-name:s3cret@y", "-k", "ch04_3_3", "--json", str(file))
@@ -50,6 +51,7 @@ def test_a_run_prints_a_table_by_chapter_and_writes_a_certificate(tmp_path: Path
     assert "s3cret" not in file.read_text() + done.stdout
 
 
+@pytest.mark.program
 def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
     found = []
     for workers in ("1", "3"):
@@ -61,6 +63,7 @@ def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
     assert len(found[0]) > 10
 
 
+@pytest.mark.program
 def test_a_test_under_which_its_process_dies_fails_and_the_rest_goes_on(tmp_path: Path) -> None:
     suite = tmp_path / "suite"
     suite.mkdir()
@@ -91,6 +94,7 @@ def test_a_test_under_which_its_process_dies_fails_and_the_rest_goes_on(tmp_path
     }
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("number", ["0", "-1", "many"])
 def test_a_wrong_number_of_workers_is_refused(number: str) -> None:
     done = command("inproc://x", "-n", number)
@@ -98,6 +102,7 @@ def test_a_wrong_number_of_workers_is_refused(number: str) -> None:
     assert "--workers" in done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -118,6 +123,7 @@ def test_what_cannot_be_run_is_told_in_one_line_with_code_2(arguments: tuple[str
     assert "s3cret" not in done.stderr + done.stdout
 
 
+@pytest.mark.program
 def test_requirements_without_a_test_are_listed_by_group_level_and_scope() -> None:
     listed = command("ids", "--group", "4.4.7")
     assert listed.returncode == 0
@@ -127,6 +133,7 @@ def test_requirements_without_a_test_are_listed_by_group_level_and_scope() -> No
     assert "0 of 7 requirements" in missing.stdout
 
 
+@pytest.mark.program
 def test_a_requirement_is_shown_with_its_tests() -> None:
     done = command("ids", "--show", "4.3.3-3")
     assert done.returncode == 0
@@ -134,6 +141,7 @@ def test_a_requirement_is_shown_with_its_tests() -> None:
     assert done.stdout.count("tested by ch04_3_3_connection_setup.py::") == 1
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("missing", ["pytest", "xdist", "rich"])
 def test_without_the_extra_the_command_names_the_line_that_installs_it(missing: str) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None\nfrom jmsapi_conformance.__main__ import main\nsys.exit(main(['x://']))"
@@ -143,6 +151,7 @@ def test_without_the_extra_the_command_names_the_line_that_installs_it(missing: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.program
 def test_several_urls_and_other_files_give_one_table_and_one_report(tmp_path: Path) -> None:
     other, together, page = tmp_path / "other.json", tmp_path / "new" / "together.json", tmp_path / "new" / "page.html"
     first = command("inproc://x", "-k", "ch04_3_3", "--json", str(other))
@@ -156,6 +165,7 @@ def test_several_urls_and_other_files_give_one_table_and_one_report(tmp_path: Pa
     assert page.read_text().count('<article class="card') == 3
 
 
+@pytest.mark.program
 def test_a_backend_that_cannot_be_reached_takes_no_certificate_of_another_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,6 +177,7 @@ def test_a_backend_that_cannot_be_reached_takes_no_certificate_of_another_with_i
     assert line.startswith("jmsapi-conformance: stomp://***@127.0.0.1:1: ")
 
 
+@pytest.mark.program
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_so_and_writes_what_was_finished(
@@ -188,6 +199,7 @@ def test_an_interrupted_run_says_so_and_writes_what_was_finished(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.mark.program
 def test_a_backend_that_ended_during_its_run_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,6 +232,7 @@ def test_a_certificate_in_short_that_fails_is_no_success(tmp_path: Path) -> None
     assert main(["report", str(file)]) == 2
 
 
+@pytest.mark.program
 def test_two_certificates_of_one_provider_and_broker_get_files_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +278,7 @@ def test_a_foreign_client_that_fails_is_shown_and_fails_no_run(tmp_path: Path) -
     [
         (["inproc://x", "-k", "ch04_3_3", "--certificates", "."], "a part of the suite"),
         (["inproc://x", "--level", "2025.9"], "--level"),
+        (["inproc://x", "--with-options"], "--with-options goes with --containers"),
         (["--containers", "artemis", "kafka"], "kafka is none of artemis, classic, rabbitmq"),
         ([], "give a URL"),
         *((["inproc://x", "--deadline", text], f"'{text}' is not a number of seconds") for text in ("abc", "0", "nan", "1e9")),
@@ -278,6 +292,7 @@ def test_arguments_that_say_nothing_sensible_are_refused(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(("arguments", "seconds"), [([], "7.5"), (["--deadline", "3"], "3.0")])
 def test_the_deadline_of_a_test_may_be_set(arguments: list[str], seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JMSAPI_CONFORMANCE_TEST_DEADLINE", "7.5")
@@ -292,6 +307,7 @@ def test_the_deadline_of_a_test_may_be_set(arguments: list[str], seconds: str, m
     assert asked == [float(seconds)]
 
 
+@pytest.mark.program
 def test_a_test_that_outlasts_the_deadline_fails() -> None:
     # Tests of delays wait for them.
     done = command("inproc://x", "-k", "ch04_12", "--deadline", "0.05")
@@ -308,6 +324,7 @@ def test_a_deadline_in_the_environment_that_is_none_is_refused(
     assert "'abc' is not a number of seconds" in capsys.readouterr().err
 
 
+@pytest.mark.program
 def test_a_run_without_a_terminal_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(commands, "_TOLD_EVERY_S", 0.0)
     assert main(["inproc://user-name:s3cret@x", "-k", "ch04_7"]) == 0
@@ -318,6 +335,7 @@ def test_a_run_without_a_terminal_says_how_far_it_is(monkeypatch: pytest.MonkeyP
     assert done == count == str(len(said))
 
 
+@pytest.mark.program
 def test_urls_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JMSAPI_CONFORMANCE_URLS", "inproc://one inproc://two")
     done = command("-k", "ch04_7")

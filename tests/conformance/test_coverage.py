@@ -22,11 +22,15 @@ def tested() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.xdist_group("coverage")
+@pytest.mark.program
 def test_each_requirement_has_a_test_or_says_what_it_needs(tested: dict[str, list[str]]) -> None:
     assert len(REQUIREMENTS) > 1000
     assert [one.id for one in REQUIREMENTS if one.id not in tested and not one.elsewhere] == []
 
 
+@pytest.mark.xdist_group("coverage")
+@pytest.mark.program
 def test_what_is_shown_elsewhere_has_no_test_in_the_suite(tested: dict[str, list[str]]) -> None:
     assert [one.id for one in load() if one.elsewhere and one.id in tested] == []
 
@@ -40,6 +44,8 @@ def test_tests_named_for_what_is_shown_elsewhere_exist() -> None:
         assert not function or f"def {function}(" in (ROOT / file).read_text(), name
 
 
+@pytest.mark.xdist_group("coverage")
+@pytest.mark.program
 def test_of_what_must_hold_nearly_everything_has_a_test_and_the_rest_is_shown_elsewhere(tested: dict[str, list[str]]) -> None:
     musts = [one for one in load() if one.level == "must"]
     without = [one for one in musts if one.id not in tested]

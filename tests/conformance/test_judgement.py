@@ -124,6 +124,8 @@ def certify(folder: Path, *claims: str) -> dict[str, Any]:
     return {test["test"].partition("::")[2]: test for test in certificate["tests"]} | {"": certificate}
 
 
+@pytest.mark.xdist_group("judgement")
+@pytest.mark.program
 def test_a_provider_that_claims_all_passes_what_it_can(folder: Path) -> None:
     said = certify(folder)
     verdicts = {name: test["verdict"] for name, test in said.items() if name}
@@ -149,6 +151,8 @@ def test_a_provider_that_claims_all_passes_what_it_can(folder: Path) -> None:
     assert "did not start this broker" in said["test_needs_surroundings"]["reason"]
 
 
+@pytest.mark.xdist_group("judgement")
+@pytest.mark.program
 def test_a_requirement_has_the_worst_verdict_of_its_tests(folder: Path) -> None:
     requirements = certify(folder)[""]["requirements"]
     assert requirements["4.4.1-1"] == "pass"
@@ -156,6 +160,8 @@ def test_a_requirement_has_the_worst_verdict_of_its_tests(folder: Path) -> None:
     assert requirements["4.10-3"] == "not applicable"
 
 
+@pytest.mark.xdist_group("judgement")
+@pytest.mark.program
 def test_a_test_that_is_new_in_the_level_reports_and_decides_nothing(folder: Path) -> None:
     said = certify(folder)
     assert {name for name, test in said.items() if name and not test["counts"]} == {
@@ -167,6 +173,8 @@ def test_a_test_that_is_new_in_the_level_reports_and_decides_nothing(folder: Pat
     assert said[""]["requirements"]["4.4.1-5"] == "not applicable"
 
 
+@pytest.mark.xdist_group("judgement")
+@pytest.mark.program
 def test_what_is_claimed_none_must_be_refused_and_nothing_else_will_do(folder: Path) -> None:
     said = certify(folder, "transactions=none", "delivery_count_exact=none")
     assert said["test_uses_transactions"]["verdict"] == "refused"
@@ -184,6 +192,8 @@ def test_what_is_claimed_none_must_be_refused_and_nothing_else_will_do(folder: P
     }
 
 
+@pytest.mark.xdist_group("judgement")
+@pytest.mark.program
 def test_what_is_emulated_is_told_apart(folder: Path) -> None:
     said = certify(folder, "transactions=emulated")
     assert said["test_uses_transactions"]["verdict"] == "emulated"

@@ -36,4 +36,5 @@ def loopback_server() -> Iterator[Backend]:
         server.terminate()
 
 
+pytestmark = pytest.mark.program
 loopback = Certify(fixture="loopback_server", only=PART)

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from jmsapi_conformance.document import Column, Document, DocumentError, Outcome, Suite, json_schema, merge, plain, read, write
+from jmsapi_conformance.document import Column, Document, DocumentError, JudgedTest, Suite, json_schema, merge, plain, read, write
 from jmsapi_conformance.html import render
 from jmsapi_conformance.inventory import load
+from jmsapi_conformance.report import print_matrix
 from jmsapi_conformance.verdicts import Verdict
 
+# As an attribute's value, as the text of an element, in JSON, in a title: none of them may let it out.
+HOSTILE = "</title></style></script><script>document.documentElement.dataset.taken = 1</script>"
+HOSTILE += (
+    '<img src=x onerror="document.documentElement.dataset.taken = 2">"\' onmouseover=alert(3) x=\' \\u003c {{data}} <!-- \x1b[31m'
+)
 NASTY = '</script><b>it broke</b> {{title}} <!-- & "quoted"'
 VOID = {"meta", "input", "br", "link", "img"}
 
 
-def outcome(name: str, verdict: Verdict, *ids: str, reason: str = "", counts: bool = True, remark: str = "") -> Outcome:
-    return Outcome(f"ch04_4_7_transactions.py::{name}", ids, verdict, reason, counts=counts, remark=remark)
+def outcome(name: str, verdict: Verdict, *ids: str, reason: str = "", counts: bool = True, remark: str = "") -> JudgedTest:
+    return JudgedTest(f"ch04_4_7_transactions.py::{name}", ids, verdict, reason, counts=counts, remark=remark)
 
 
 OURS = Column(
@@ -127,6 +139,95 @@ def test_what_a_test_says_cannot_break_the_page(page: Page) -> None:
     assert "<b>it broke" not in render(DOCUMENT)
 
 
+def hostile_document() -> Document:
+    """A document whose every text is an attack."""
+    test = JudgedTest(HOSTILE, ("4.4.7-1", HOSTILE), Verdict.FAIL, HOSTILE, (HOSTILE,), remark=HOSTILE)
+    texts = dict.fromkeys(("url", "provider", "broker", "broker_version", "started", "selection", "title", "level"), HOSTILE)
+    column = Column(**texts, tests=(test,), seconds=1.0, kind="foreign")  # type: ignore[arg-type]
+    untitled = replace(column, title="", tests=(replace(test, requirements=()),))
+    return Document(1, Suite(HOSTILE, HOSTILE), (column, untitled))
+
+
+def test_no_text_of_a_certificate_becomes_markup() -> None:
+    page, own = Page(render(hostile_document())), Page(render(DOCUMENT))
+    assert {tag for tag, _ in page.tags} - {"code"} <= {tag for tag, _ in own.tags}
+    assert [has for tag, has in page.tags if tag == "script"] == [has for tag, has in own.tags if tag == "script"]
+    known = {name for _, has in own.tags for name in has}
+    assert {name for _, has in page.tags for name in has} <= known
+    assert not [name for name in known if name.startswith("on") or name == "style"]
+    assert page.scripts[1] == own.scripts[1]
+    assert page.data()["columns"][0]["title"] == HOSTILE
+
+
+def policy_of(page: Page) -> str:
+    return next(has["content"] for tag, has in page.tags if has.get("http-equiv") == "Content-Security-Policy")
+
+
+def test_the_policy_lets_in_this_style_sheet_and_this_script_and_nothing_else() -> None:
+    text = render(DOCUMENT)
+    hashes = {
+        name: base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        for name, content in re.findall(r"<(style|script)>(.*?)</", text, re.DOTALL)
+    }
+    assert policy_of(Page(text)) == (
+        f"default-src 'none'; style-src 'sha256-{hashes['style']}'; script-src 'sha256-{hashes['script']}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def browsed(text: str, folder: Path, fragment: str = "") -> str:
+    """Return the page as it stands in a browser once its script has run."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("needs Chromium on the PATH")
+    (folder / "page.html").write_text(text, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}"]
+    url = (folder / "page.html").as_uri() + fragment
+    done = subprocess.run([browser, *options, "--virtual-time-budget=2000", "--dump-dom", url], capture_output=True, timeout=100)
+    return done.stdout.decode()
+
+
+@pytest.mark.timeout(120)
+def test_in_a_browser_the_page_works_and_what_is_hostile_does_not(tmp_path: Path) -> None:
+    seen = browsed(render(hostile_document()), tmp_path, "#4.4.7-1")
+    assert "data-taken" not in seen
+    assert 'aria-expanded="true"' in seen, "the page's own script has run and opened the row"
+    assert "How to see it" in seen
+
+
+@pytest.mark.timeout(120)
+def test_in_a_browser_the_policy_stops_a_script_that_got_in(tmp_path: Path) -> None:
+    taken = "document.documentElement.dataset.taken = 1"
+    attacked = render(DOCUMENT).replace("<main>", f"<main><script>{taken}</script><img src=x onerror='{taken}'>")
+    seen = browsed(attacked, tmp_path, "#4.4.7-1")
+    assert 'aria-expanded="true"' in seen
+    assert "data-taken" not in seen
+    assert "data-taken" in browsed(attacked.replace("Content-Security-Policy", "nothing"), tmp_path), "without it, it would run"
+
+
+def test_of_a_selection_of_tests_only_what_was_run_is_shown() -> None:
+    chosen = replace(OURS, selection="transactions")
+    page = Page(render(replace(DOCUMENT, certificates=(chosen,))))
+    assert list(page.rows()) == ["4.4.7-1", "4.4.7-2", "4.4.7-3"]
+    text = render(replace(DOCUMENT, certificates=(chosen,)))
+    assert f"the 3 of {len(load())} requirements that were run" in text
+    assert "<small>of 3</small>" in text
+    assert len(Page(render(replace(DOCUMENT, certificates=(chosen, JAVA)))).rows()) == len(load())
+
+
+@pytest.mark.parametrize("selection", ["", "transactions"])
+def test_the_tables_of_a_selection_count_what_was_run_and_steer_no_terminal(selection: str) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=False, width=150)
+    hostile = replace(OURS, broker="\x1b]0;taken\x07[bold]", selection=selection)
+    print_matrix(replace(DOCUMENT, certificates=(hostile, replace(JAVA, selection=selection))), console)
+    seen = out.getvalue()
+    assert "\x1b" not in seen
+    assert "\\x1b]0;taken\\x07[bold]" in seen
+    assert (f" of {len(load())}" in seen) is (selection == "")
+    assert ("1 FAIL 0 of 3" in seen) is (selection != "")
+
+
 def test_an_opened_requirement_shows_its_text_its_tests_and_their_reasons(page: Page) -> None:
     data = page.data()
     requirement = data["requirements"]["4.4.7-3"]
@@ -151,7 +252,8 @@ def test_everything_that_is_operated_can_be_reached_by_keyboard_and_has_a_name(p
 def test_a_file_of_certificates_is_read_as_it_was_written(tmp_path: Path) -> None:
     write(DOCUMENT, tmp_path / "new" / "file.json")
     assert read(tmp_path / "new" / "file.json") == DOCUMENT
-    assert merge(DOCUMENT, [DOCUMENT]).certificates == (OURS, JAVA, OURS, JAVA)
+    ours, java = (replace(column, level=DOCUMENT.suite.level) for column in (OURS, JAVA))
+    assert merge(DOCUMENT, [DOCUMENT]).certificates == (ours, java, ours, java)
 
 
 def test_a_terse_file_says_the_same_without_times(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from jmsapi_conformance.document import Column, Document, Outcome, Suite
+from jmsapi_conformance.document import Column, Document, JudgedTest, Suite
 from jmsapi_conformance.html import render
 from jmsapi_conformance.verdicts import Verdict
 
@@ -17,7 +17,7 @@ WHOLE = Column(
     broker="artemis",
     broker_version="9.8",
     seconds=279.0,
-    tests=(Outcome("ch04_7_delivery_mode.py::test_x", ("4.7-1",), Verdict.REFUSED, "no such thing"),),
+    tests=(JudgedTest("ch04_7_delivery_mode.py::test_x", ("4.7-1",), Verdict.REFUSED, "no such thing"),),
 )
 
 

@@ -1,4 +1,4 @@
-"""Makes what comes from data, in docs/ and README.md: the specification, the capabilities, the Java API.
+"""Makes what comes from data, in docs/ and README.md: specification, its rules in the code, capabilities, Java API, reference.
 
 make docs                                   # writes them
 python tests/docs/build_pages.py --check    # code 1, and their names, if some are stale; nothing is written
@@ -9,11 +9,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import asyncio_columns
 import capability_page
 import capability_table
-import cells_page
 import coming_from_java
+import reference_pages
+import rule_page
 import specification_pages
+import support_matrix_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,11 +24,14 @@ ROOT = Path(__file__).parents[2]
 def pages() -> dict[Path, str]:
     """Return the text of every page that is made."""
     return {
+        **asyncio_columns.pages(),
         **capability_table.pages(),
         **capability_page.pages(),
-        **cells_page.pages(),
+        **support_matrix_page.pages(),
         **coming_from_java.pages(),
+        **reference_pages.pages(),
         **specification_pages.pages(),
+        **rule_page.pages(),
     }
 
 

@@ -7,6 +7,7 @@ certificates, ``test_capability_table.py`` when these say something else than th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import jmsapi
@@ -17,6 +18,8 @@ from jmsapi_conformance.verdicts import Verdict
 
 ROOT = Path(__file__).parents[2]
 CERTIFICATES = ROOT / "conformance" / "certificates"
+FURTHER = CERTIFICATES / "further"
+FURTHER_BROKERS = {"broker-j": "Apache Qpid Broker-J"}
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 WIRES = ("amqp", "stomp")
 VERDICTS = {
@@ -115,17 +118,32 @@ def replaced(text: str, table: str, begin: str = BEGIN, end: str = END) -> str:
 
 
 def certificates() -> dict[str, Column]:
-    """Return the certificates, by heading of their column."""
-    found = {
-        (column.provider, column.broker): column
-        for path in sorted(CERTIFICATES.glob("*.json"))
-        for column in read(path).certificates
-    }
+    """Return the certificates of plain URLs, by heading of their column."""
+    found = {(column.provider, column.broker): column for column in kept() if not column.variant}
     columns = {"in process": found["inproc", "jmsapi in-process"]}
     for wire in WIRES:
         for kind in KINDS:
             columns[heading(kind, wire)] = found[wire, kind]
     return columns
+
+
+def certificates_with_options() -> dict[str, Column]:
+    """Return those of URLs with options, by heading of their column."""
+    found = {(column.provider, column.broker): column for column in kept() if column.options and not column.face}
+    places = [(wire, kind) for wire in WIRES for kind in KINDS]
+    return {heading(kind, wire): found[wire, kind] for wire, kind in places if (wire, kind) in found}
+
+
+def further() -> dict[str, Column]:
+    """Return those of brokers beside the three, by heading of their column."""
+    columns = [column for path in sorted(FURTHER.glob("*.json")) for column in read(path).certificates]
+    return {f"{FURTHER_BROKERS[column.broker]} {column.provider.upper()}": column for column in columns}
+
+
+def kept() -> Iterator[Column]:
+    """Give every certificate of the three brokers, and of that in process."""
+    for path in sorted(CERTIFICATES.glob("*.json")):
+        yield from read(path).certificates
 
 
 def heading(kind: BrokerKind, wire: str) -> str:
@@ -156,4 +174,7 @@ def pages() -> dict[Path, str]:
     for kind in KINDS:
         page = ROOT / "docs" / "brokers" / f"{kind}.md"
         result[page] = page_table({wire.upper(): has[heading(kind, wire)] for wire in WIRES})
+    for title, column in further().items():
+        page = ROOT / "docs" / "brokers" / f"{column.broker}.md"
+        result[page] = page_table({title: claims(column)}) + verdict_lines({title: column})
     return {path: replaced(path.read_text(encoding="utf-8"), table) for path, table in result.items()}

@@ -14,10 +14,11 @@ from jmsapi.listener import ActivationSpec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "running-listeners.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-PRINTED = ["a parcel with a kettle\nTrue\n", "ten 4\nValueError: ten is no amount\n"]
+PRINTED = ["a parcel with a kettle\nTrue\n", "", "a parcel with a kettle\n", "ten 4\nValueError: ten is no amount\n"]
+NAMES = ["orders", "lifespan", "asynchronous", "payments"]
 
 
-@pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)), ids=["orders", "payments"])
+@pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)), ids=NAMES)
 def test_the_programs_run(
     broker_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, printed: str
 ) -> None:

@@ -18,6 +18,7 @@ FILES = {found[1]: block for block in BLOCKS if (found := re.match(r"# (\w+\.py)
 PROGRAMS = [block for block in BLOCKS if block not in FILES.values()]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(("number", "printed"), [(0, "A KETTLE\n"), (1, "a kettle\n")])
 def test_a_program_of_the_page_runs(number: int, printed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "program.py"
@@ -47,6 +48,7 @@ def run_tests(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, str(folder)], cwd=folder, capture_output=True, text=True, check=False, timeout=100)
 
 
+@pytest.mark.program
 def test_the_application_s_own_tests_pass_without_a_broker(tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
@@ -57,6 +59,7 @@ def test_the_application_s_own_tests_pass_without_a_broker(tmp_path: Path) -> No
     assert "8 passed" in ran.stdout
 
 
+@pytest.mark.program
 def test_a_test_that_fails_shows_the_story(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text(
         """
@@ -92,6 +95,7 @@ def test_each_test_has_its_own_broker(jms_broker, jms_clock):
     assert "test_wrong.py:4: AssertionError" in ran.stdout
 
 
+@pytest.mark.program
 def test_the_kit_needs_no_pytest() -> None:
     code = "import sys; sys.modules['pytest'] = None; import jmsapi.testing; jmsapi.testing.EmbeddedBroker().close()"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100)

@@ -20,6 +20,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, EXAMPLE, folder, *words], capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.program
 @pytest.mark.skipif(sys.platform == "win32", reason="the process kills itself by a signal")
 def test_orders_are_in_both_after_a_crash_between_the_commits(tmp_path: Path) -> None:
     crashed = run(tmp_path, "--orders", "4", "--crash-after", "3")

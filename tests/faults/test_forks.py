@@ -13,7 +13,7 @@ from jmsapi.testing import LoopbackServer
 
 from ..peers.amqp_peer import AmqpPeer
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.program, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 FORK = """
 import os, sys, threading, time
@@ -40,7 +40,7 @@ while not consumer.inbox.buffer:
 
 held, free = threading.Event(), threading.Event()
 def hold():
-    with session.lock:
+    with session.parts.state.lock:
         held.set()
         free.wait(60)
 holding = threading.Thread(target=hold)

@@ -15,7 +15,6 @@ AMQP: tuple[str, ...] = tuple(f"amqp-{kind}" for kind in KINDS)
 STOMP: tuple[str, ...] = tuple(f"stomp-{kind}" for kind in KINDS)
 # What these refuse by name; a report that needs it ends there.
 REFUSES: dict[str, set[str]] = {
-    "amqp-classic": {"shared durable"},
     "amqp-rabbitmq": {"transactions", "browser"},
     "stomp-artemis": {"browser"},
     "stomp-rabbitmq": {"browser"},
@@ -24,7 +23,7 @@ REFUSES: dict[str, set[str]] = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "amqp-classic": {"classic_scheduler": True},
     "stomp-artemis": {"emulate": "tx"},
-    "stomp-classic": {"classic_scheduler": True, "classic_virtual_topics": True},
+    "stomp-classic": {"classic_scheduler": True},
     "stomp-rabbitmq": {"emulate": "tx"},
 }
 
@@ -37,8 +36,7 @@ class Backend:
         self.url = url
         self.refuses = REFUSES.get(name, set())
         self.label = f"field.{uuid.uuid4().hex}"
-        # Classic shares durable subscriptions of virtual topics only.
-        self.topic = f"VirtualTopic.{self.label}" if name.endswith("classic") else self.label
+        self.topic = self.label
         self.connections: list[jmsapi.Connection] = []
 
     def factory(self, **options: Any) -> jmsapi.ConnectionFactory:

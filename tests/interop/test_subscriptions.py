@@ -98,3 +98,29 @@ def test_both_are_members_of_one_shared_durable_subscription_on_artemis(
     java.unsubscribe(name)
     for line, _ in lines:
         line.close()
+
+
+def test_a_java_publisher_reaches_members_over_both_wires_of_one_shared_subscription_on_classic(
+    classic: Broker, open_line: Callable[..., Any]
+) -> None:
+    topic, name = ["topic", f"interop.{uuid.uuid4().hex}"], f"s{uuid.uuid4().hex}"
+    java, *members = lines = [open_line(classic, client) for client in ("openwire", "amqp", "stomp")]
+    consumers = [member.consume(topic, "tag = 'k'", shared=name) for member in members]
+    sent = [java.send(topic, text(str(number), "k" if number % 2 == 0 else "x"), priority=7) for number in range(20)]
+    got: list[list[dict[str, Any]]] = [[], []]
+    deadline = time.monotonic() + 30
+    while sum(map(len, got)) < 10 and time.monotonic() < deadline:
+        for mine, member, consumer in zip(got, members, consumers, strict=True):
+            message = member.receive(consumer, 200)
+            if message is not None:
+                mine.append(message)
+    messages = [message for mine in got for message in mine]
+    assert sorted(int(message["body"]) for message in messages) == list(range(0, 20, 2))
+    assert {message["id"] for message in messages} == {stamps["id"] for stamps in sent[::2]}
+    assert {(message["priority"], *message["destination"]) for message in messages} == {(7, *topic)}
+    for member, consumer in zip(members, consumers, strict=True):
+        assert member.receive(consumer, 200) is None
+        member.stop_consuming(consumer)
+    members[0].unsubscribe(name)
+    for line in lines:
+        line.close()

@@ -16,7 +16,7 @@ from java_clients.surface import members_of
 from java_clients.throwing import NotInJava
 from jmsapi import Byte, Long
 from jmsapi_conformance.brokers import INFO
-from jmsapi_conformance.document import Outcome, read
+from jmsapi_conformance.document import JudgedTest, read
 from jmsapi_conformance.levels import LEVEL
 from jmsapi_conformance.plugin import SUITE
 from jmsapi_conformance.verdicts import Verdict
@@ -89,8 +89,8 @@ def test_no_reason_has_outlived_what_it_explains() -> None:
 def test_a_failure_gets_its_reason_and_an_unknown_one_is_told() -> None:
     known = load()[0]
     name = known.tests[0].replace("*", "")
-    failed = Outcome(test=name, requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
-    other = Outcome(test="ch99.py::test_new", requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
+    failed = JudgedTest(test=name, requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
+    other = JudgedTest(test="ch99.py::test_new", requirements=("3.5-1",), verdict=Verdict.FAIL, reason="no answer")
     told, unknown = explained(known.clients[0], [failed, other], load())
     assert told[0].remark.startswith(known.says)
     assert (told[1].remark, unknown) == ("", ["ch99.py::test_new: no answer"])
@@ -100,7 +100,7 @@ def test_a_failure_gets_its_reason_and_an_unknown_one_is_told() -> None:
 def test_a_reason_about_certain_failures_explains_no_other() -> None:
     known = next(reason for reason in load() if reason.failure)
     name = known.tests[0].replace("*", "")
-    failed = Outcome(test=name, requirements=("3.5-1",), verdict=Verdict.FAIL, reason=f"NotThere: send(){known.failure}")
+    failed = JudgedTest(test=name, requirements=("3.5-1",), verdict=Verdict.FAIL, reason=f"NotThere: send(){known.failure}")
     _, unknown = explained(known.clients[0], [failed, replace(failed, reason="AssertionError")], [known])
     assert unknown == [f"{name}: AssertionError"]
 

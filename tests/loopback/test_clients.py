@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,33 @@ def test_a_selector_sees_the_types_that_were_sent(over: JMSContext, inside: JMSC
         producer.set_property("name", f"it's {number}").send(queue, str(number))
     assert take(over, "picked", "n > 5 AND even = TRUE AND name LIKE 'it''s %' AND JMSPriority = 4").get_body(str) == "6"
     assert texts(inside, "picked") == list("012345789")
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (lambda context: context.create_consumer(context.create_queue("q"), "k = 'x\0y'"), "InvalidSelectorRuntimeException"),
+        (lambda context: context.create_browser(context.create_queue("q"), "k = 'x\0y'"), "InvalidSelectorException"),
+        (
+            lambda context: context.create_durable_consumer(context.create_topic("t"), "a\0b"),
+            "InvalidDestinationRuntimeException",
+        ),
+        (lambda context: context.create_shared_consumer(context.create_topic("t"), "a\0b"), "InvalidDestinationRuntimeException"),
+        (lambda context: context.unsubscribe("a\0b"), "InvalidDestinationRuntimeException"),
+    ],
+    ids=["selector", "browser", "durable", "shared", "unsubscribe"],
+)
+def test_a_nul_in_a_name_or_a_selector_is_refused_and_the_connection_stays(
+    server: LoopbackServer, asked: Callable[[JMSContext], Any], error: str
+) -> None:
+    with jmsapi.connection_factory(f"{server.url}?client_id=me").create_context() as context:
+        with pytest.raises((jmsapi.JMSException, jmsapi.JMSRuntimeException)) as raised:
+            made = asked(context)
+            next(iter(made), None)
+        assert type(raised.value).__name__ == error
+        queue = context.create_queue("q")
+        context.create_producer().send(queue, "after")
+        assert context.create_consumer(queue).receive_body(str, 30_000) == "after"
 
 
 def test_no_local_keeps_a_connection_from_hearing_itself(over: JMSContext, inside: JMSContext) -> None:
@@ -273,6 +300,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.program
 def test_what_a_killed_process_held_comes_back_once_and_marked(server: LoopbackServer, inside: JMSContext) -> None:
     for number in range(5):
         inside.create_producer().send(inside.create_queue("held"), str(number))
@@ -303,6 +331,7 @@ def command() -> Iterator[subprocess.Popen[str]]:
     run.communicate(timeout=WAIT_MS / 1000)
 
 
+@pytest.mark.program
 def test_the_command_serves_until_it_is_told_to_end(command: subprocess.Popen[str]) -> None:
     assert command.stdout is not None
     url = command.stdout.readline().strip()
@@ -313,6 +342,7 @@ def test_the_command_serves_until_it_is_told_to_end(command: subprocess.Popen[st
     assert command.wait(WAIT_MS / 1000) == 0
 
 
+@pytest.mark.program
 def test_the_command_says_that_a_port_is_taken(server: LoopbackServer) -> None:
     run = [sys.executable, "-m", "jmsapi.testing", "--port", str(server.port)]
     done = subprocess.run(run, capture_output=True, text=True, timeout=WAIT_MS / 1000, cwd=Path(__file__).parents[2], check=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 import threading
 import time
 import tracemalloc
+import weakref
 from collections import Counter
 
 import pytest
@@ -208,6 +210,41 @@ def test_a_frame_larger_than_the_server_takes_is_refused_before_it_is_whole(conn
         fits = connect(to=server)
         fits.send("SEND", {"destination": ORDERS, "receipt": "1"}, b"y" * 90_000)
         fits.expect("RECEIPT")
+
+
+def test_a_first_frame_is_no_larger_than_a_greeting_needs(connect: Raw, server: LoopbackServer) -> None:
+    stranger = connect(to=server, greeted=False)
+    with contextlib.suppress(OSError):
+        stranger.raw(b"CONNECT\nx:" + b"a" * 100_000)
+    with pytest.raises((PeerGone, OSError)):
+        assert stranger.frame()[0] == "ERROR"
+        stranger.frame()
+
+
+def test_clients_that_send_frames_by_half_are_cut_off_when_all_of_them_have_too_much_waiting(connect: Raw) -> None:
+    with LoopbackServer(max_waiting=150_000) as server:
+        half = b"SEND\ndestination:/queue/orders\ncontent-length:120000\n\n" + b"x" * 99_000
+        patient, greedy, other = connect(to=server), connect(to=server), connect(to=server)
+        patient.raw(half)
+        send(other, "one")
+        greedy.raw(half)
+        assert "150000" in ended(greedy)["message"]
+        # What the one had sent counts no more, and the other goes on.
+        send(other, "two")
+        patient.raw(b"x" * 21_000 + b"\0")
+        send(patient, "three")
+
+
+def test_nothing_is_kept_of_a_client_that_has_gone(connect: Raw, server: LoopbackServer) -> None:
+    client = connect(to=server, **{"heart-beat": "999999999,999999999"})
+    (peer,) = server._peers
+    known = weakref.ref(peer)
+    del peer
+    client.raw(b"SEND\ndestination:/queue/orders\ncontent-length:200000\n\n" + b"x" * 99_000)
+    until(lambda: known() is not None and server._waiting.total > 99_000)
+    client.close()
+    until(lambda: gc.collect() >= 0 and known() is None)
+    assert server._waiting.total == 0
 
 
 def test_our_own_client_does_not_send_what_the_server_would_not_take(over: jmsapi.JMSContext) -> None:

@@ -94,6 +94,13 @@ class ForgetsTheCount(Forwarding):
         self.above.on_deliveries(consumer, [delivery._replace(delivery_count=1) for delivery in deliveries])
 
 
+class CountsRedeliveriesTwice(Forwarding):
+    def on_deliveries(self, consumer: Handle, deliveries: Sequence[Delivery]) -> None:
+        self.above.on_deliveries(
+            consumer, [one._replace(delivery_count=one.delivery_count + (one.delivery_count > 1)) for one in deliveries]
+        )
+
+
 class CommitsWhatIsRolledBack(Forwarding):
     def end(self, tx: Handle, *, commit: bool) -> Future[None]:
         return self.below.end(tx, commit=True)
@@ -129,6 +136,11 @@ class CannotBrowse(Forwarding):
 class KeepsSubscriptions(Forwarding):
     def remove(self, session: Handle, what: Any) -> Future[None]:
         return completed(None) if isinstance(what, str) else self.below.remove(session, what)
+
+
+class KeepsTemporaryDestinations(Forwarding):
+    def remove(self, session: Handle, what: Any) -> Future[None]:
+        return self.below.remove(session, what) if isinstance(what, str) else completed(None)
 
 
 @dataclass(frozen=True)
@@ -213,6 +225,13 @@ MUTANTS = (
         case="common-session-client",
     ),
     Mutant(
+        "counts redeliveries twice",
+        CountsRedeliveriesTwice,
+        "ch03_5_9_jmsx_properties",
+        ("test_each_delivery_counts_one_more_also_by_another_session_or_connection",),
+        "test_every_received_message_has_a_delivery_count",
+    ),
+    Mutant(
         "commits what is rolled back",
         CommitsWhatIsRolledBack,
         "ch04_4_7_transactions",
@@ -262,6 +281,13 @@ MUTANTS = (
         "ch06_3_durable_subscription",
         ("test_applications_create_and_delete_durable_subscriptions",),
         "test_a_later_consumer_resumes_where_the_earlier_one_left_off",
+    ),
+    Mutant(
+        "keeps temporary destinations",
+        KeepsTemporaryDestinations,
+        "ch04_4_3_temporary_destinations",
+        ("test_a_deleted_temporary_queue_is_gone_with_what_it_held",),
+        "test_another_connection_answers_to_a_temporary_destination",
     ),
     Mutant(
         "claims a browser and has none",

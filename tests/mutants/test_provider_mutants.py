@@ -12,7 +12,7 @@ import pytest
 
 from .provider_mutants import MUTANTS, Mutant
 
-pytestmark = pytest.mark.xdist_group("provider mutants")
+pytestmark = [pytest.mark.program, pytest.mark.xdist_group("provider mutants")]
 
 
 @pytest.fixture(scope="module")

@@ -57,6 +57,12 @@ class AmqpPeer:
         """How a message that is sent is answered."""
         self.before_commit: Callable[[], None] = lambda: None
         """Done before a commit is answered."""
+        self.keeps_drains = False
+        """Whether consumers wait for the answers to their drains, until ``answer_drains``."""
+        self.drains: list[Link] = []
+        self.keeps_attaches = False
+        """Whether links wait for the answers to their attaches, until ``answer_attaches``."""
+        self.attaches: list[Link] = []
         self._read_last: Message | None = None
         self._numbers = 0
         self._consumers: list[Link] = []
@@ -66,6 +72,9 @@ class AmqpPeer:
         self._wake_in, self._wake_out = socket.socketpair()
         self.url = f"amqp://127.0.0.1:{self._server.getsockname()[1]}"
         self._ended = False
+        self.sender_credit = 1000
+        """The credit that a link for what others send gets at first."""
+        self.senders: list[Link] = []
         self._thread = threading.Thread(target=self._run, name="amqp-peer", daemon=True)
         self._thread.start()
 
@@ -96,6 +105,11 @@ class AmqpPeer:
         self._consumers = [holder]
         self.end_consumers()
         self._consumers += others
+
+    @property
+    def consumers(self) -> list[Link]:
+        """The links on which messages are given out. In its thread."""
+        return self._consumers
 
     def told(self, *words: str) -> list[str]:
         """Return the lines of the log that begin with one of these."""
@@ -180,13 +194,16 @@ class AmqpPeer:
             self.sessions -= 1
             event.session.close()
         elif kind == Event.LINK_REMOTE_OPEN:
-            self._attached(event.link)
+            self.attaches.append(event.link)
+            if not self.keeps_attaches:
+                self.answer_attaches()
         elif kind in (Event.LINK_REMOTE_CLOSE, Event.LINK_REMOTE_DETACH):
             event.link.close()
             self._drop(event.link)
         elif kind == Event.LINK_FLOW and event.link.is_sender and event.link.drain_mode:
-            self._pump()
-            event.link.drained()
+            self.drains.append(event.link)
+            if not self.keeps_drains:
+                self.answer_drains()
         elif kind == Event.DELIVERY and event.link.is_sender:
             self._outcome(event.delivery)
         elif kind == Event.DELIVERY and event.delivery.readable and not event.delivery.partial:
@@ -194,6 +211,17 @@ class AmqpPeer:
                 self._transaction(event.delivery)
             else:
                 self.on_transfer(event.delivery)
+
+    def answer_drains(self) -> None:
+        """Answer what consumers have asked for; on the peer's thread."""
+        self._pump()
+        while self.drains:
+            self.drains.pop().drained()
+
+    def answer_attaches(self) -> None:
+        """Open the links that have been asked for; on the peer's thread."""
+        while self.attaches:
+            self._attached(self.attaches.pop(0))
 
     # ---- links ----------------------------------------------------------------------------------------------------
     def _attached(self, link: Link) -> None:
@@ -203,7 +231,8 @@ class AmqpPeer:
         if link.is_sender:
             self._consumers.append(link)
         else:
-            link.flow(1000)
+            self.senders.append(link)
+            link.flow(self.sender_credit)
 
     def _drop(self, link: Link) -> None:
         """Take back what a consumer has."""

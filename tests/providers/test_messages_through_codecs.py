@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,13 @@ from jmsapi._core.object_codec import ObjectCodec
 from jmsapi.spi import Address, Delivery, DestinationKind, MessageKind, PlainEnvelope, Tag
 from jmsapi.values import Byte, Char, Float, Long, Short
 from jmsapi_amqp.codec import ReceivedEnvelope, encode_message
-from jmsapi_stomp.artemis import Artemis
-from jmsapi_stomp.classic import Classic
+from jmsapi_stomp.artemis import ArtemisStomp
+from jmsapi_stomp.behaviour import StompBehaviour
+from jmsapi_stomp.classic import ClassicStomp
 from jmsapi_stomp.codec import StompEnvelope, encode
-from jmsapi_stomp.dialect import Dialect
 from jmsapi_stomp.frames import FrameCutter
 from jmsapi_stomp.options import StompOptions
-from jmsapi_stomp.rabbitmq import RabbitMQ
+from jmsapi_stomp.rabbitmq import RabbitStomp
 
 CODEC = ObjectCodec()
 HERE = Address(DestinationKind.QUEUE, "here")
@@ -50,7 +51,7 @@ def amqp(envelope: PlainEnvelope) -> Any:
     return ReceivedEnvelope(encode_message(envelope, Plain(), NOW), Plain(), HERE, NOW)
 
 
-def stomp(kind: type[Dialect]) -> Wire:
+def stomp(kind: type[StompBehaviour]) -> Wire:
     dialect = kind(StompOptions(scheme="stomp", host="h"), "1")
 
     def through(envelope: PlainEnvelope) -> Any:
@@ -64,9 +65,9 @@ def stomp(kind: type[Dialect]) -> Wire:
 WIRES: dict[str, Wire] = {
     "in-process": in_process,
     "amqp": amqp,
-    "stomp-artemis": stomp(Artemis),
-    "stomp-classic": stomp(Classic),
-    "stomp-rabbitmq": stomp(RabbitMQ),
+    "stomp-artemis": stomp(ArtemisStomp),
+    "stomp-classic": stomp(ClassicStomp),
+    "stomp-rabbitmq": stomp(RabbitStomp),
 }
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {
@@ -192,5 +193,21 @@ def test_a_message_comes_back_as_it_was(kind: MessageKind, wire: str) -> None:
         before = received(Delivery(Tag(), envelope, 1), 0, None, CODEC, None)
         after = received(Delivery(Tag(), WIRES[wire](envelope), 1), 0, None, CODEC, None)
         assert seen(after, kind) == seen(before, kind)
+
+    check()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("kind", list(MessageKind), ids=lambda kind: kind.name)
+def test_a_received_message_can_be_pickled_whether_or_not_it_has_been_read(kind: MessageKind, wire: str) -> None:
+    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(messages(kind, grouped=False), st.integers(0, pickle.HIGHEST_PROTOCOL))
+    def check(message: Any, protocol: int) -> None:
+        received_one = received(Delivery(Tag(), WIRES[wire](sent(message)), 2), 0, None, CODEC, None)
+        unread = pickle.loads(pickle.dumps(received_one, protocol))
+        shown = seen(received_one, kind)
+        read = pickle.loads(pickle.dumps(received_one, protocol))
+        assert seen(unread, kind) == seen(read, kind) == shown
+        assert (read.jms_destination, read.jms_redelivered) == (received_one.jms_destination, True)
 
     check()

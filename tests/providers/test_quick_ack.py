@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
 
 import pytest
 
 from jmsapi.spi import ProviderError, SystemClock, acknowledge_at_once
+from jmsapi.wire import IoLoop
 from jmsapi_amqp import engine
 from jmsapi_amqp.options import AmqpOptions
-from jmsapi_amqp.wire import Wire
+from jmsapi_amqp.wire import AmqpWire
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.loop import IoLoop
 from jmsapi_stomp.transport import StompTransport
 
 _OPTION = getattr(socket, "TCP_QUICKACK", 0)
@@ -56,7 +57,7 @@ def test_a_connection_that_has_ended_meanwhile_costs_nothing_that_was_read(liste
 
 def test_amqp_acknowledges_at_once_with_each_read(listening: socket.socket) -> None:
     transport = engine.new_transport()
-    wire = Wire(AmqpOptions(scheme="amqp", host="127.0.0.1", port=listening.getsockname()[1]), transport)
+    wire = AmqpWire(AmqpOptions(scheme="amqp", host="127.0.0.1", port=listening.getsockname()[1]), transport)
     sock = wire.connect(30)
     with listening.accept()[0] as peer:
         for piece in (b"AMQP\x03\x01", b"\x00\x00"):
@@ -88,7 +89,7 @@ def _no_crash(fault: Exception) -> None:
 
 
 def test_stomp_acknowledges_at_once_with_each_read(listening: socket.socket) -> None:
-    loop = IoLoop(SystemClock(), _no_crash)  # never started: the test reads by itself
+    loop = IoLoop(SystemClock(), _no_crash, logging.getLogger("jmsapi.stomp"))  # never started: the test reads by itself
     transport = StompTransport(loop, _Deaf(), listening.getsockname(), tls=None, timeout=30, limit=1 << 20, vhost=None)
     transport.attempt_connection()
     sock = transport.socket

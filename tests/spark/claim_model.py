@@ -1,24 +1,26 @@
 """A model of everything around the claims: broker, store, and a Spark that crashes. Drives the real code, step by step.
 
-Each process is a thread, and only one runs at a time: before every operation on broker or store it hands the baton back,
-and a random scheduler says who goes on, who is killed, whose consumer the broker drops. A run is a function of its seed.
+Each process is a greenlet: before every operation on broker or store it hands back to a random scheduler, which says who goes
+on, who is killed, whose consumer the broker drops. A run is a function of its seed. (Threads that hand a baton on need the
+system's scheduler twice a step, which on a busy machine takes minutes for a schedule.)
 """
 
 from __future__ import annotations
 
 import json
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from greenlet import GreenletExit, getcurrent, greenlet
+
 from jmsapi.errors import JMSException
 from jmsapi.spark.batchlog import BatchLog
 from jmsapi.spark.claim import Claim, Limits
 from jmsapi.spark.staging import Gone
-from jmsapi.spark.stream import Stream, StreamLimits, Work
+from jmsapi.spark.stream import ReadTask, Stream, StreamLimits
 
 
 class Killed(BaseException):
@@ -26,7 +28,7 @@ class Killed(BaseException):
 
 
 class Process:
-    """A thread that waits for its turn."""
+    """A greenlet that waits for its turn."""
 
     def __init__(self, world: World, name: str, body: Callable[[], None]) -> None:
         self.world = world
@@ -36,13 +38,10 @@ class Process:
         self.asleep_until = 0
         """Not scheduled before this step: a process that hangs, on a slow disk or a stopped machine."""
         self.error: BaseException | None = None
-        self.turn = threading.Semaphore(0)
         self._body = body
-        self._thread = threading.Thread(target=self._run, name=f"model-{name}", daemon=True)
-        self._thread.start()
+        self._greenlet = greenlet(self._run, parent=world.scheduler)
 
     def _run(self) -> None:
-        self.turn.acquire()
         try:
             if not self.killed:
                 self._body()
@@ -51,15 +50,17 @@ class Process:
         except BaseException as error:
             self.error = error
         self.done = True
-        self.world.back.release()
 
     def go_on(self) -> None:
-        """Let it do one step."""
-        self.turn.release()
-        self.world.back.acquire()
+        """Let it do one step. Called by the scheduler."""
+        self._greenlet.switch()
 
-    def join(self) -> None:
-        self._thread.join(10)
+    def pause(self) -> None:
+        """Hand back to the scheduler, until it says to go on. Called by the process."""
+        try:
+            self.world.scheduler.switch()
+        except GreenletExit:  # nobody can schedule it any more
+            self.killed = True
 
 
 class World:
@@ -67,7 +68,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.back = threading.Semaphore(0)
+        self.scheduler = getcurrent()
         self.processes: list[Process] = []
         self.current: Process | None = None
         self.steps = 0
@@ -85,8 +86,7 @@ class World:
         assert process is not None
         if process.killed:
             raise Killed
-        self.back.release()
-        process.turn.acquire()
+        process.pause()
         if process.killed:
             raise Killed
 
@@ -110,7 +110,6 @@ class World:
         process.go_on()
         if process.done:
             self.processes.remove(process)
-            process.join()
             if process.error is not None:
                 self.errors[repr(process.error)[:200]] += 1
 
@@ -158,6 +157,10 @@ class ModelStore:
         start = f"{folder}/"
         return [name[len(start) :] for name in self.objects if name.startswith(start)]
 
+    def names(self) -> list[str]:
+        self.world.step()
+        return list({name.partition("/")[0] for name in self.objects})
+
     def make_folder(self, folder: str) -> None:
         self.world.step()
         self.folders.add(folder)
@@ -194,15 +197,15 @@ class ModelConsumer:
         self.held: list[str] = []
         self.gone = False
 
-    def receive(self, timeout_ms: float) -> str | None:
+    def receive(self, most: int, most_bytes: int, timeout_ms: float) -> list[str]:
         world = self.broker.world
         world.step()
         if self.gone or not self.broker.pending or len(self.held) >= self.limit:
-            return None
+            return []
         message = self.broker.pending.pop(0)
         self.broker.assigned[message] = self
         self.held.append(message)
-        return message
+        return [message]
 
     def acknowledge(self) -> None:
         world = self.broker.world
@@ -436,7 +439,7 @@ class Spark:
         self._alive(me)
         self.commits.add(number)
 
-    def _task(self, work: Work, me: Process | None) -> list[str]:
+    def _task(self, work: ReadTask, me: Process | None) -> list[str]:
         results: list[list[str]] = []
         attempts: list[Process] = []
         rivals = 0
@@ -448,7 +451,7 @@ class Spark:
                 attempts.append(self.world.spawn("task", lambda: results.append(self._attempt(work))))
         return results[0]
 
-    def _attempt(self, work: Work) -> list[str]:
+    def _attempt(self, work: ReadTask) -> list[str]:
         log, claim = self._parts()
         claim.run(work.seq, work.claim, work.cap, first_wait_ms=1)
         rows = list(self._rows(log, work))
@@ -457,6 +460,6 @@ class Spark:
             self.wrong.append(f"claim {work.claim} of batch {work.seq} changed")
         return rows
 
-    def _rows(self, log: BatchLog, work: Work) -> Iterator[str]:
+    def _rows(self, log: BatchLog, work: ReadTask) -> Iterator[str]:
         for data, left_out in log.content(work.seq, work.claim):
             yield from (one for one in ids_of(data) if one not in left_out)

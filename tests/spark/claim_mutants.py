@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from jmsapi.spark.batchlog import Batch, BatchLog, Slot, View
-from jmsapi.spark.claim import Claim, Consumer, Result, _Run
+from jmsapi.spark.claim import Claim, ClaimConsumer, Result, _Run
 
 
 class AcknowledgesFirst(Claim[str]):
-    def _receive(self, run: _Run, consumer: Consumer[str], wait: float) -> list[str]:
-        messages = super()._receive(run, consumer, wait)
+    def _receive(self, run: _Run, consumer: ClaimConsumer[str], wait: float, until: float) -> list[str]:
+        messages = super()._receive(run, consumer, wait, until)
         consumer.acknowledge()
         return messages
 

@@ -102,3 +102,28 @@ def place(request: pytest.FixtureRequest) -> Place:
     """Give a queue on Classic over STOMP, then one on Artemis over AMQP."""
     found: Place = request.getfixturevalue(f"{request.param}_place")
     return found
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """An empty bucket of an emulator, which the environment names to fsspec."""
+    import fsspec
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }.items():
+            patch.setenv(name, value)
+        # Instances that are kept know the emulator of an earlier module.
+        fsspec.get_filesystem_class("s3").clear_instance_cache()
+        fsspec.filesystem("s3", use_listings_cache=False).mkdir("jmsapi-tests")
+        yield "s3://jmsapi-tests"
+    server.stop()

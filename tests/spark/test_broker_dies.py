@@ -16,15 +16,21 @@ from jmsapi.spark.staging import LocalStore
 from jmsapi_conformance.brokers import Broker, BrokerKind, Wire
 
 
-@pytest.mark.parametrize(("kind", "wire"), [("classic", "stomp"), ("artemis", "amqp")])
+@pytest.mark.parametrize(
+    ("kind", "wire"),
+    [
+        pytest.param(kind, wire, marks=pytest.mark.xdist_group(f"restarts of {kind}"))
+        for kind, wire in (("classic", "stomp"), ("artemis", "amqp"))
+    ],
+)
 def test_what_was_staged_when_the_broker_died_is_not_staged_again(
-    own_broker: Callable[[BrokerKind], Broker], kind: BrokerKind, wire: Wire, tmp_path: Path
+    restarted_broker: Callable[[BrokerKind], Broker], kind: BrokerKind, wire: Wire, tmp_path: Path
 ) -> None:
-    broker = own_broker(kind)
+    broker = restarted_broker(kind)
     texts = [f"m{number}" for number in range(10)]
     with jmsapi.connection_factory(broker.url(wire)).create_context() as context:
         for text in texts:
-            context.create_producer().send(context.create_queue("doomed"), text)
+            context.create_producer().send(context.create_queue("dying"), text)
     killed: list[str] = []
 
     def kill_at(step: str) -> Callable[..., None]:
@@ -72,7 +78,7 @@ def options_for(broker: Broker, wire: Wire) -> SourceOptions:
         "url": f"{scheme}://{place}",
         "username": user,
         "password": password,
-        "queue": "doomed",
+        "queue": "dying",
         "leadMessages": "3",
         "roundMessages": "3",
         "maxMessagesPerBatch": "3",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,8 @@ from claim_mutants import (
 
 from jmsapi.errors import JMSException
 from jmsapi.spark.batchlog import BatchLog, Dedup
-from jmsapi.spark.claim import Claim, Limits
+from jmsapi.spark.claim import Claim, Limits, Result, _OlderObjects
+from jmsapi.spark.trouble import is_final
 
 
 class Stage:
@@ -196,10 +198,66 @@ def test_a_broker_that_forgets_acknowledgements_needs_a_window(
         stage.do(lambda log: log.seal(1))
     stage.broker.pending += ["m1", "m2", "m3"]
     stage.world.now += later_ms
+    if sealed:
+        # Whoever seals the next batch forgets what is old.
+        stage.do(lambda log: log.seal(1))
     stage.world.finish(stage.claim("second", 2, 0))
     # What is not sealed is known as long as it is there.
     assert stage.rows(2, 0) == (["m3"] if dedup == "window" and not sealed else expected)
     assert stage.broker.pending == [], "what is left out is acknowledged all the same"
+
+
+@pytest.mark.parametrize("dedup", ["in-doubt", "window"])
+def test_a_task_whose_clock_is_ahead_knows_what_others_have_delivered(dedup: Dedup) -> None:
+    stage = Stage(partial(BatchLog, dedup=dedup, window_ms=500, retention_ms=1000), ["m1", "m2"])
+    stage.world.finish(stage.claim("first", 1, 0))
+    if dedup == "in-doubt":
+        for name in [name for name in stage.store.objects if name.endswith(".ok")]:
+            del stage.store.objects[name]
+    stage.do(lambda log: log.seal(1))
+    stage.broker.pending += ["m1", "m2", "m3"]
+    stage.world.now += 3_600_000
+    ahead = stage.claim("an hour ahead", 2, 0)
+    stage.world.finish(ahead)
+    assert stage.rows(2, 0) == ["m3"]
+
+
+@pytest.mark.parametrize("local", [True, False], ids=["local", "object store"])
+def test_a_staged_file_that_somebody_deletes_fails_by_name_and_nobody_looks_for_ever(local: bool) -> None:
+    stage = Stage(BatchLog, ["m1", "m2"], local=local)
+    stage.do(lambda log: log.open_batch(1))
+    dead = stage.claim("dead", 1, 0)
+    stage.go(dead, "confirm")
+    stage.world.kill(dead)
+    [file] = [name for name in stage.store.objects if name.endswith(".arrow")]
+    kept = stage.store.objects.pop(file)
+    stage.broker.pending.append("m3")
+    results: list[Result] = []
+
+    def body() -> None:
+        clock = partial(getattr, stage.world, "now")
+        one = Claim(stage.log(), ModelCodec(), stage.broker.connect, Limits(idle_gap_ms=1), clock, None, is_final)
+        results.append(one.run(1, 1, 100, first_wait_ms=1))
+
+    stage.world.finish(stage.world.spawn("second", body))
+    [result] = results
+    assert not result.ended, "left open for another attempt"
+    assert result.trouble is not None and result.trouble.error_code == "staging-lost"
+    assert "is not there, and its batch is not sealed" in str(result.trouble)
+    with pytest.raises(JMSException, match="is not there") as caught:
+        stage.do(lambda log: log.seal(1))
+    assert caught.value.error_code == "staging-lost", "its ids in doubt cannot be remembered"
+    # It is put back, and all goes on.
+    stage.store.objects[file] = kept
+    stage.world.finish(stage.claim("third", 1, 1))
+    stage.world.finish(stage.claim("fourth", 1, 0))
+    assert stage.rows(1, 0) == ["m1", "m2"]
+    assert stage.rows(1, 1) == ["m3"]
+    assert stage.broker.pending == []
+    stage.store.objects.pop(file)
+    with pytest.raises(JMSException, match="is not there") as caught:
+        stage.rows(1, 0)
+    assert caught.value.error_code == "staging-lost"
 
 
 @pytest.mark.parametrize(("later_ms", "expected"), [(0, ["m3"]), (5000, ["m1", "m2", "m3"])])
@@ -227,3 +285,92 @@ def test_a_claim_of_many_attempts_does_not_exceed_its_share() -> None:
     stage.world.finish(stage.claim("again", 1, 1))
     assert len(stage.rows(1, 1)) == 10
     assert json.loads(stage.store.objects["b/000000001/000000.slot"])["n"] == 2
+
+
+def test_an_attempt_that_goes_on_waits_for_its_first_message_as_the_first_one_did() -> None:
+    stage = Stage(BatchLog, ["m1", "m2"])
+    first = stage.claim("first", 1, 1)
+    stage.go(first, "confirm")
+    stage.world.kill(first)
+    waits: list[float] = []
+
+    class Waiting:
+        def receive(self, most: int, most_bytes: int, timeout_ms: float) -> list[str]:
+            waits.append(timeout_ms)
+            return []
+
+        def acknowledge(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    def body() -> None:
+        limits = Limits(round_messages=2, idle_gap_ms=1)
+        one: Claim[str] = Claim(stage.log(), ModelCodec(), lambda limit: Waiting(), limits, lambda: 0.0)
+        one.run(1, 1, 100, first_wait_ms=500)
+
+    stage.world.finish(stage.world.spawn("again", body))
+    assert waits == [500], "a link that is new has brought nothing yet"
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_while_it_holds_messages_the_collector_looks_at_no_older_object(frozen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in a process that has run no claim yet.
+    monkeypatch.setattr("jmsapi.spark.claim._OLDER_OBJECTS", _OlderObjects())
+    stage = Stage(BatchLog, ["m1"])
+    counts: list[int] = []
+
+    class Counting:
+        def receive(self, most: int, most_bytes: int, timeout_ms: float) -> list[str]:
+            counts.append(gc.get_freeze_count())
+            raise JMSException("away")
+
+        def acknowledge(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    def body() -> None:
+        one: Claim[str] = Claim(stage.log(), ModelCodec(), lambda limit: Counting(), Limits(), lambda: 0.0)
+        one.run(1, 1, 100, first_wait_ms=500)
+
+    # All tests may run with what was collected frozen, and do so again after this one.
+    before = gc.get_freeze_count()
+    gc.unfreeze()
+    if frozen:
+        gc.freeze()
+    try:
+        stage.world.finish(stage.world.spawn("claim", body))
+        assert counts[0] > 1000
+        # Not exactly as many: some of them end meanwhile.
+        assert (gc.get_freeze_count() > 1000) is frozen, "what the program froze stays so; what we froze does not"
+    finally:
+        gc.unfreeze()
+        if before:
+            gc.freeze()
+
+
+def test_objects_that_the_program_froze_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or 5)
+    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("frozen anew"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("what the program froze is not ours to undo"))
+    collector = _OlderObjects()
+    for _ in range(3):
+        with collector.left_alone():
+            pass
+    assert asked == [1]
+
+
+def test_of_claims_at_the_same_time_the_last_one_undoes_what_the_first_one_froze(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: calls.count("freeze") - calls.count("unfreeze"))
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfreeze"))
+    collector = _OlderObjects()
+    for _ in range(2):
+        one, other = collector.left_alone(), collector.left_alone()
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert calls[-1] == "freeze"
+        other.__exit__(None, None, None)
+    assert calls == ["freeze", "unfreeze"] * 2

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kill_matrix.cases import CASES, Case
 from kill_matrix.stage import Account, InSession, Stage
+from kill_matrix.trials import TRIALS, Trial, links
 
 from jmsapi.testing import LoopbackServer
 
@@ -29,7 +31,7 @@ def no_leaks() -> Iterator[None]:
 
 def test_five_cases_run_here_and_every_row_is_in_the_matrix() -> None:
     assert len(ORDINARY) == len(PLACES)
-    assert {case.row for case in CASES} == set(range(1, 18))
+    assert {one.row for one in (*CASES, *TRIALS)} == set(range(1, 22))
     assert len({case.name for case in CASES}) == len(CASES)
     assert all(case.do == "kill" for case in ORDINARY), "the session of the tests lives on"
 
@@ -54,3 +56,10 @@ def test_what_dies_loses_and_doubles_nothing(
 
 def run(spark: Any, case: Case, url: str, folder: Path) -> Account:
     return Stage(case, url, InSession(spark, Path(os.environ["CRASH_AT"])), folder / "case").run()
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=[trial.name for trial in TRIALS])
+def test_trials_in_short_on_a_server_in_this_process(trial: Trial, tmp_path: Path) -> None:
+    run = partial(trial.run, times=4, messages=1200) if getattr(trial.run, "func", None) is links else trial.run
+    with LoopbackServer() as server:
+        assert run(server.url, server.url, tmp_path) == Account(0, 0, met=True)

@@ -16,10 +16,10 @@ import pytest
 import jmsapi
 from jmsapi import Session
 from jmsapi.errors import JMSException
-from jmsapi.spark.ledger import Ledger, Token, _Move
+from jmsapi.spark.ledger import SinkLedger, SinkProgress, _Move
 from jmsapi.spark.options import SinkOptions
 from jmsapi.spark.outbox import File, Outbox
-from jmsapi.spark.staging import LocalStore
+from jmsapi.spark.staging import LocalStore, take
 
 
 class Crash(BaseException):
@@ -51,6 +51,7 @@ class Sink:
         self.url = f"inproc://ledger-{uuid.uuid4().hex}"
         self.folder = folder
         self.outbox = Outbox(LocalStore(folder))
+        take(self.outbox.store)
         given = {"url": self.url, "queue": "out", "transactionMessages": "3", "brokerRetryTimeout": "0ms", **options}
         self.options = SinkOptions.model_validate({**given, "delivery": "exactly-once"})
         # The broker lives as long as somebody is connected.
@@ -71,8 +72,8 @@ class Sink:
             files.append((number, (name, len(rows))))
         return files
 
-    def ledger(self, owner: str = "query", on_step: Callable[..., None] | None = None) -> Ledger:
-        return Ledger(self.options, self.outbox, owner, LineSender, lines, on_step)
+    def ledger(self, owner: str = "query", on_step: Callable[..., None] | None = None) -> SinkLedger:
+        return SinkLedger(self.options, self.outbox, owner, LineSender, lines, on_step)
 
     def sent(self) -> list[str]:
         consumer = self.context.create_consumer(self.context.create_queue("out"))
@@ -82,9 +83,9 @@ class Sink:
         consumer.close()
         return found
 
-    def tokens(self, name: str = "jmsapi.ledger.query") -> list[Token | None]:
+    def tokens(self, name: str = "jmsapi.ledger.query") -> list[SinkProgress | None]:
         browser = self.context.create_browser(self.context.create_queue(name))
-        return [Token.decode(message) for message in browser]
+        return [SinkProgress.decode(message) for message in browser]
 
     def put(self, text: str, name: str = "jmsapi.ledger.query") -> None:
         self.context.create_producer().send(self.context.create_queue(name), text)
@@ -138,7 +139,7 @@ def crash(folder: Path, at: int) -> str | None:
             drive(sink, done, lambda *_: None, fewer=True)
         sent = sink.sent()
         assert sent == ALL, f"crashed before step {at}, {names[-1]}"
-        assert sink.tokens() == [Token(sink.tokens()[0].id, 4)]  # type: ignore[union-attr]
+        assert sink.tokens() == [SinkProgress(sink.tokens()[0].id, 4)]  # type: ignore[union-attr]
         assert [name for name in sink.outbox.store.list("s") if not name.startswith(".")] == []
     return names[at - 1] if at <= len(names) else None
 
@@ -154,7 +155,7 @@ def test_a_crash_before_any_step_of_the_sink_loses_and_doubles_nothing(tmp_path:
 class MovesTheTokenApart(_Move):
     """Commits the rows, then the token."""
 
-    def _move(self, token: Token | None) -> None:
+    def _move(self, token: SinkProgress | None) -> None:
         self._ledger.step("settle", self._batch, self._number)
         self._session.commit()
         super()._move(token)
@@ -163,11 +164,11 @@ class MovesTheTokenApart(_Move):
 class ForgetsHowFarItIs(_Move):
     """Begins a batch anew."""
 
-    def _take(self) -> Token | None:
+    def _take(self) -> SinkProgress | None:
         token = super()._take()
         if token is None or token.batch != self._batch or self._number:
             return token
-        return Token(token.id, token.batch, 0, token.manifest)
+        return SinkProgress(token.id, token.batch, 0, token.manifest)
 
 
 class FixesABatchAgain(Outbox):
@@ -278,6 +279,7 @@ def test_an_outbox_and_a_ledger_are_for_one_query(sink: Sink, tmp_path: Path) ->
     assert caught.value.error_code == "staging-reused"
     # The same query, whose staging location is gone.
     sink.outbox = Outbox(LocalStore(tmp_path / "new"))
+    take(sink.outbox.store)
     for _ in range(2):
         with pytest.raises(JMSException, match="staging location that is gone") as caught:
             sink.ledger().commit(0, sink.stage(0, ["b"]))
@@ -295,7 +297,7 @@ def test_a_message_that_is_no_token_is_refused_and_left_where_it_was(sink: Sink)
 
 
 def test_a_token_of_a_start_that_died_early_is_dropped(sink: Sink) -> None:
-    sink.put(Token("orphan").encode())
+    sink.put(SinkProgress("orphan").encode())
     sink.ledger().commit(0, sink.stage(0, ["a"]))
     assert sink.sent() == ["a"]
     assert [token.batch for token in sink.tokens() if token] == [1]
@@ -320,4 +322,18 @@ def test_each_row_has_a_duplicate_id_that_a_replay_gives_it_again(sink: Sink) ->
     consumer = sink.context.create_consumer(sink.context.create_queue("out"))
     messages = [consumer.receive(1000) for _ in range(3)]
     found = [message.get_string_property("duplicate_id") for message in messages if message is not None]
-    assert found == ["query-3-0-0", "query-3-0-1", "query-3-1-0"]
+    assert len({(one or "").rpartition("-")[0].rpartition("-")[0] for one in found}) == 1, (
+        "the batch is named, whatever its number"
+    )
+    assert [(one or "").split("-")[-2:] for one in found] == [["0", "0"], ["0", "1"], ["1", "0"]]
+
+
+def test_a_batch_is_not_fixed_to_files_that_are_not_there(sink: Sink) -> None:
+    files = [*sink.stage(0, ["a"]), (1, ("d-on-another-machine.arrow", 2))]
+    with pytest.raises(JMSException, match="1 of 2 staged files") as caught:
+        sink.ledger().commit(0, files)
+    assert caught.value.error_code == "staging-unshared"
+    assert sink.outbox.manifest(0) is None
+    # The replay stages where everybody sees it.
+    sink.ledger().commit(0, sink.stage(0, ["a"], ["b", "c"]))
+    assert sink.sent() == ["a", "b", "c"]

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import fsspec
 import pytest
-from moto.server import ThreadedMotoServer
 
 import jmsapi
 from jmsapi.spark.engine import Engine
 from jmsapi.spark.options import SourceOptions
 from jmsapi.spark.outbox import Outbox
-from jmsapi.spark.staging import ObjectStore, Store, open_store, self_test
+from jmsapi.spark.staging import ObjectStore, StagingStore, open_store, self_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -26,36 +24,17 @@ def no_leaks() -> Iterator[None]:
     yield
 
 
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():
-            patch.setenv(name, value)
-        fsspec.filesystem("s3", use_listings_cache=False).mkdir("staging")
-        yield "s3://staging"
-    server.stop()
-
-
 @pytest.fixture
-def store(bucket: str) -> Store:
-    return open_store(f"{bucket}/{uuid.uuid4().hex}")
+def store(s3: str) -> StagingStore:
+    return open_store(f"{s3}/{uuid.uuid4().hex}")
 
 
-def test_the_emulator_creates_on_condition(store: Store) -> None:
+def test_the_emulator_creates_on_condition(store: StagingStore) -> None:
     assert isinstance(store, ObjectStore)
     self_test(store)
 
 
-def test_of_many_rivals_one_gets_the_name(store: Store) -> None:
+def test_of_many_rivals_one_gets_the_name(store: StagingStore) -> None:
     with ThreadPoolExecutor(8) as pool:
         won = list(pool.map(lambda number: store.publish(f"b/{number // 8}", str(number).encode()), range(64)))
     assert sum(won) == 8
@@ -66,7 +45,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-def test_a_stream_on_an_object_store_crashes_and_goes_on(store: Store) -> None:
+def test_a_stream_on_an_object_store_crashes_and_goes_on(store: StagingStore) -> None:
     url = f"inproc://s3-{uuid.uuid4().hex}"
     given = {"url": url, "queue": "q", "leadMessages": "4", "roundMessages": "2", "pollTimeout": "5ms", "idleGap": "5ms"}
     options = SourceOptions.model_validate(given)
@@ -102,7 +81,7 @@ def test_a_stream_on_an_object_store_crashes_and_goes_on(store: Store) -> None:
     assert store.list("b") == []
 
 
-def test_the_outbox_of_a_sink_is_on_an_object_store_as_well(store: Store) -> None:
+def test_the_outbox_of_a_sink_is_on_an_object_store_as_well(store: StagingStore) -> None:
     outbox = Outbox(store)
     outbox.open(0)
     name = outbox.stage(0, b"rows")

@@ -46,6 +46,7 @@ BAD_SOURCE = {
     "keepBatches": "-1",
     "compression": "gzip",
     "readMode": "peek",
+    "pushdown": "perhaps",
     "maxMessages": "0",
     "loadId": "../escape",
 }
@@ -56,6 +57,8 @@ BAD_SINK = {
     "jobId": "../escape",
     "duplicateIdProperty": "no-identifier",
     "transactionMessages": "0",
+    "otherColumns": "drop",
+    "deadLetterQueue": "",
     "deliveryMode": "fast",
     "priority": "10",
     "timeToLive": "later",
@@ -102,6 +105,55 @@ def test_exactly_once_needs_a_place_to_stage_and_a_job_a_name() -> None:
         named.check_stream()
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("maxOffsetsPerTrigger", "maxMessagesPerBatch"),
+        ("maxMessagesPerTrigger", "maxMessagesPerBatch"),
+        ("brokerURL", "url"),
+        ("user", "username"),
+        ("destination", "queue or topic"),
+        ("host", "url, such as"),
+        ("queu", "queue"),
+    ],
+)
+def test_the_names_of_other_sources_lead_to_ours(given: str, meant: str) -> None:
+    said = refusal(SourceOptions, {"url": "stomp://a", "queue": "q", given: "5"})
+    assert f"did you mean {meant}" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "stomp://a?password=hunter2",
+        "amqp://a?user=me&password=hunter2",
+        "failover:(stomp://a,stomp://b?password=hunter2)",
+        "failover:(stomp://a)?password=hunter2",
+        "amqps://a?tls.key_password=hunter2",
+        "amqps://a?key_password=hunter2",
+    ],
+)
+def test_a_secret_among_the_parameters_of_a_url_is_refused_and_not_told(url: str) -> None:
+    said = refusal(SourceOptions, {"url": url, "queue": "q"})
+    assert "which would be written into plans and logs" in said and "hunter2" not in said
+
+
+def test_no_secret_is_shown_and_each_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "url": "amqps://a",
+        "queue": "q",
+        "username": "me",
+        "password": "hunter2",
+        "tls.key_password": "hunter3",
+    }
+    assert "hunter" not in repr(read_options(SourceOptions, given))
+    named = read_options(SourceOptions, {**given, "tls.key_password": "env:KEY_PASSWORD"})
+    with pytest.raises(JMSException, match="tls_key_password: the environment variable KEY_PASSWORD is not set"):
+        named.factory()
+    monkeypatch.setenv("KEY_PASSWORD", "hunter3")
+    assert named.factory() is not None
+
+
 def test_no_option_is_without_a_bad_value_here() -> None:
     assert {field.alias for field in SourceOptions.model_fields.values() if field.alias} == set(BAD_BOTH | BAD_SOURCE)
     assert {field.alias for field in SinkOptions.model_fields.values() if field.alias} == set(BAD_BOTH | BAD_SINK)
@@ -127,10 +179,35 @@ def test_the_documentation_has_the_table_that_the_options_print(kind: type[JmsOp
         ({"topic": "t"}, "subscription"),
         ({"topic": "t", "subscription": "s", "subscriptionType": "durable"}, "clientId"),
         ({}, "queue or topic is missing"),
+        ({"queue": "q", "username": "me"}, "username is given without password"),
+        ({"queue": "q", "subscriptionType": "shared-durable"}, "subscriptionType is for a topic"),
+        ({"queue": "q", "dedupWindow": "5m"}, "dedupWindow is for dedup=window"),
+        ({"queue": "q", "dedup": "off", "doubtRetention": "5m"}, "doubtRetention has no meaning"),
+        ({"queue": "q", "tls.ca": "/ca.pem"}, "the URL has no TLS"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options: dict[str, str], text: str) -> None:
     assert text in refusal(SourceOptions, {"url": "stomp://localhost", **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"loadId": "a"}, "loadId is for readMode=consume"),
+        ({"readMode": "consume", "stagingLocation": "/s", "loadId": "a", "pushdown": "true"}, "pushdown is for readMode=browse"),
+    ],
+)
+def test_options_of_one_way_to_read_are_refused_in_the_other(options: dict[str, str], text: str) -> None:
+    given = read_options(SourceOptions, {"url": "stomp://localhost", "queue": "q", **options})
+    with pytest.raises(JMSException, match=text):
+        given.check_load()
+
+
+@pytest.mark.parametrize("option", [{"loadId": "a"}, {"readMode": "consume"}, {"maxMessages": "5"}, {"pushdown": "true"}])
+def test_options_of_a_load_are_refused_in_a_stream(option: dict[str, str]) -> None:
+    given = read_options(SourceOptions, {"url": "stomp://localhost", "queue": "q", "stagingLocation": "/s", **option})
+    with pytest.raises(JMSException, match=f"{next(iter(option))} is for spark.read"):
+        given.check_stream()
 
 
 def test_secrets_are_read_where_they_are_used_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

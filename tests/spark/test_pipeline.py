@@ -83,7 +83,7 @@ def test_what_is_wrong_in_a_pipeline_is_said_without_running_it(
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pipeline", "check", str(tmp_path / "none.toml")]) == 1
+    assert main(["pipeline", "check", str(tmp_path / "none.toml")]) == 2
     assert "none.toml" in capsys.readouterr().err
 
 

@@ -17,6 +17,7 @@ import jmsapi.spark
 from jmsapi.errors import JMSException, JMSSecurityException
 from jmsapi.spark.schema import DDL
 from jmsapi.spark.source import JmsDataSource
+from jmsapi.testing import LoopbackServer
 from pyspark_jms import DefaultSource
 
 TYPES = {"bigint": "long", "int": "integer", "map<string,string>": None}
@@ -72,6 +73,29 @@ def test_a_stream_is_planned_read_replayed_and_sealed(each_place: Any, tmp_path:
     assert sorted(found) == sorted(f"m{number}" for number in range(25))
     assert each_place.left() == []
     reader.stop()
+
+
+def test_the_progress_tells_of_what_waits_and_of_the_batch_before(tmp_path: Path) -> None:
+    with LoopbackServer() as server:
+        with jmsapi.connection_factory(server.url).create_context() as context:
+            for number in range(12):
+                context.create_producer().send(context.create_queue("q"), str(number))
+        options = {"url": server.url, "queue": "q", "stagingLocation": str(tmp_path / "staging"), "leadMessages": "5"}
+        reader = JmsDataSource({**options, "maxMessagesPerBatch": "5", "pollTimeout": "300ms"}).streamReader(schema=schema())
+        told: list[Any] = []
+        start = reader.initialOffset()
+        while (end := reader.latestOffset(start, ReadMaxRows(5))) != start:
+            told.append(reader.reportLatestOffset())
+            reader.partitions(start, end)
+            start = end
+        reader.stop()
+    assert [(one["lead"], one["moreWaiting"], one["brokerAway"]) for one in told] == [
+        (5, True, False),
+        (5, True, False),
+        (2, False, False),
+    ]
+    assert "before" not in told[0]
+    assert told[2]["before"] == {"batch": 2, "rows": 5, "inDoubt": 0, "duplicatesDropped": 0, "claimsInTrouble": 0}
 
 
 def test_available_now_ends_although_a_producer_goes_on(place: Any, tmp_path: Path) -> None:
@@ -237,7 +261,7 @@ def test_rows_can_say_where_they_go_and_a_bad_one_leaves_nothing_of_its_transact
         }
     )
     writer = JmsDataSource(classic_place.options).writer(schema("text", "properties", "property_types"), overwrite=False)
-    with pytest.raises(JMSException, match="ValueError in one of its columns"):
+    with pytest.raises(JMSException, match=r"column 'properties\.price': ValueError"):
         writer.write(iter([bad]))
     assert classic_place.left() == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 import uuid
 from typing import Any
 
@@ -13,9 +14,16 @@ from pyspark.sql.types import VariantVal
 
 import jmsapi
 from jmsapi.errors import JMSException
-from jmsapi.spark.rows import COLUMNS, Row, row_of
+from jmsapi.spark.rows import COLUMNS, Taken, columns_of, taken_of
 from jmsapi.spark.schema import ArrowCodec, browsed_rows, ids_of, newest_ms, read_rows
 from jmsapi.spark.variant import encode_variant, java_type
+
+
+def plain(message: jmsapi.Message) -> Taken:
+    """Take a message that came by no wire."""
+    return taken_of(
+        jmsapi.WireMessage(message.jms_message_id, message.jms_timestamp, 1, "", b"", message), time.time_ns() // 1000
+    )
 
 
 def received(fill: Any) -> jmsapi.Message:
@@ -28,8 +36,8 @@ def received(fill: Any) -> jmsapi.Message:
         return message
 
 
-def column(row: Row, name: str) -> Any:
-    return row.values[COLUMNS.index(name)]
+def row_of(message: jmsapi.Message) -> dict[str, Any]:
+    return {name: column[0] for name, column in columns_of([message], [1], COLUMNS).items()}
 
 
 names = st.text(string.ascii_letters, min_size=1, max_size=8)
@@ -85,10 +93,11 @@ def test_half_a_character_costs_a_row_its_text_but_keeps_the_bytes() -> None:
 
     message.__class__ = Foreign
     row = row_of(message)
-    assert column(row, "text") is None
-    assert column(row, "bytes") == "good \ud800 bad".encode("utf-8", "surrogatepass")
-    assert column(row, "error") == "text: UnicodeEncodeError"
-    data = ArrowCodec().encode([row])
+    assert row["text"] is None
+    assert row["bytes"] == "good \ud800 bad".encode("utf-8", "surrogatepass")
+    assert row["error"] == "text: UnicodeEncodeError"
+    assert columns_of([message], [1], ["text"])["text"] == (None,)
+    data = ArrowCodec().encode([plain(message)])
     where = [(data, frozenset[str]())]
     assert [batch.num_rows for batch in read_rows(where, 1, 0, ["error"], "PERMISSIVE")] == [1]
     assert list(read_rows(where, 1, 0, ["error"], "DROPMALFORMED")) == []
@@ -110,20 +119,24 @@ def test_a_part_that_cannot_be_read_costs_that_part_only() -> None:
 
     broken: Any = Broken(received(lambda context: context.create_text_message("text")))
     row = row_of(broken)
-    assert column(row, "error") == "priority: KeyError"
-    assert column(row, "priority") is None and column(row, "message_id") is not None
+    assert row["error"] == "priority: KeyError"
+    assert row["priority"] is None and row["message_id"] is not None
 
 
 def test_rows_keep_their_numbers_whatever_is_left_out() -> None:
-    rows = [row_of(received(lambda context, n=number: context.create_text_message(f"m{n}"))) for number in range(4)]
+    messages = [received(lambda context, n=number: context.create_text_message(f"m{n}")) for number in range(4)]
+    rows = [plain(message) for message in messages]
     data = ArrowCodec("none").encode(rows)
     first = rows[0].message_id
     assert first is not None and ids_of(data) == [row.message_id for row in rows]
-    assert newest_ms(data) == max(column(row, "timestamp") for row in rows) / 1000
+    assert newest_ms(data) == max(message.jms_timestamp for message in messages)
     files = [(data, frozenset([first])), (data, frozenset[str]())]
     columns = ["text", "ingest_batch", "ingest_claim", "ingest_row"]
     found = [one for batch in read_rows(files, 7, 2, columns, "PERMISSIVE") for one in batch.to_pylist()]
     assert [one["text"] for one in found] == ["m1", "m2", "m3", "m0", "m1", "m2", "m3"]
     assert [one["ingest_row"] for one in found] == list(range(7))
     assert {(one["ingest_batch"], one["ingest_claim"]) for one in found} == {(7, 2)}
-    assert browsed_rows(rows, ["text", "ingest_row"], "PERMISSIVE").to_pylist()[0] == {"text": "m0", "ingest_row": None}
+    assert browsed_rows(messages, [1, 2, 3, 4], ["text", "ingest_row"], "PERMISSIVE").to_pylist()[0] == {
+        "text": "m0",
+        "ingest_row": None,
+    }

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.program
+
 ROWS = ("transfer", "sends", "XA", "full disk")
 
 

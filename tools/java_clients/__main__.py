@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write them tersely there, too; not with -k")
     options = parser.parse_args(arguments)
     if options.keep is not None and options.keyword:
-        parser.error("--keep: a part of the suite, by -k, is no certificate")
+        parser.error("--keep: a part of the suite, by -k, is no certificate; java_clients.renewal puts it into one")
     out = options.out or (None if options.keyword else Path("reports/foreign"))
     left: list[str] = []
     with _backends(options.urls, options.client or list(CLIENTS)) as backends:

@@ -12,17 +12,17 @@ from java_clients.calling import chosen
 from java_clients.jvm import java_class, jpype
 from java_clients.proxies import proxy_of, python_behind
 from java_clients.surface import INTERFACES, MESSAGES, Member, Overload, members_of
-from java_clients.throwing import guarded
+from java_clients.throwing import NotInJava, guarded
 from java_clients.values import boxed, to_java_value, to_python_value
 from jmsapi import api
 
-__all__ = ["Held", "wrap"]
+__all__ = ["JavaObject", "wrap"]
 
 _DESTINATIONS: Final = ("TemporaryQueue", "TemporaryTopic", "Queue", "Topic")
-_known: weakref.WeakValueDictionary[tuple[int, type], Held] = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[tuple[int, type], JavaObject] = weakref.WeakValueDictionary()
 
 
-class Held:
+class JavaObject:
     """An object of a Java client.
 
     Args:
@@ -39,7 +39,7 @@ class Held:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(self, api.Destination):
-            return isinstance(other, Held) and bool(self._held.equals(other._held))
+            return isinstance(other, JavaObject) and bool(self._held.equals(other._held))
         return self is other
 
     def __hash__(self) -> int:
@@ -110,27 +110,37 @@ def _to_java(value: Any, kind: str) -> Any:
     if kind not in INTERFACES:
         return to_java_value(value, kind)
     if value is not None:
-        value = value.java if isinstance(value, Held) else proxy_of(value, kind, wrap, _to_java)
+        value = value.java if isinstance(value, JavaObject) else proxy_of(value, kind, wrap, _to_java)
     return jpype.JObject(value, java_class(kind))
 
 
 @cache
-def _class_for(names: tuple[str, ...]) -> type[Held]:
+def _class_for(names: tuple[str, ...]) -> type[JavaObject]:
     bases = tuple(getattr(api, name) for name in names)
     members: dict[str, object] = {}
     for interface, base in zip(names, bases, strict=True):
         for member in members_of(interface).values():
             if hasattr(base, member.name) and member.name not in members:
                 members[member.name] = _property(member) if member.is_property else _method(member, base)
-    return cast("type[Held]", type(f"Java{names[0]}", (Held, *bases), members))
+        members |= {name: _not_in_java(name, interface) for name in base.__abstractmethods__ if name not in members}
+    return cast("type[JavaObject]", type(f"Java{names[0]}", (JavaObject, *bases), members))
+
+
+def _not_in_java(name: str, interface: str) -> Callable[..., Any]:
+    """Make a method that only this library has."""
+
+    def call(*_: object, **__: object) -> Any:
+        raise NotInJava(f"Java's {interface} has no {name}()")
+
+    return call
 
 
 def _property(member: Member) -> property:
-    def get(self: Held) -> Any:
+    def get(self: JavaObject) -> Any:
         assert member.getter is not None
         return wrap(guarded(getattr(self.java, member.getter.java)), member.getter.returns)
 
-    def put(self: Held, value: Any) -> None:
+    def put(self: JavaObject, value: Any) -> None:
         overload, arguments = chosen(member.name, member.setters, {member.setters[0].names[0]: value})
         _call(self, overload, arguments)
 
@@ -141,7 +151,7 @@ def _method(member: Member, base: type) -> Callable[..., Any]:
     signature = inspect.signature(getattr(base, member.name))
     optional = {name for name, parameter in signature.parameters.items() if parameter.default is None}
 
-    def call(self: Held, *positional: Any, **named: Any) -> Any:
+    def call(self: JavaObject, *positional: Any, **named: Any) -> Any:
         given = signature.bind(self, *positional, **named).arguments
         given.pop(next(iter(signature.parameters)))
         special = _SPECIAL.get(member.name)
@@ -153,12 +163,12 @@ def _method(member: Member, base: type) -> Callable[..., Any]:
     return call
 
 
-def _call(self: Held, overload: Overload, arguments: list[Any]) -> Any:
+def _call(self: JavaObject, overload: Overload, arguments: list[Any]) -> Any:
     converted = [_to_java(value, kind) for value, kind in zip(arguments, overload.params, strict=True)]
     return wrap(guarded(getattr(self.java, overload.java), *converted), overload.returns)
 
 
-def _read_bytes(self: Held, _: list[Overload], given: dict[str, Any]) -> int:
+def _read_bytes(self: JavaObject, _: list[Overload], given: dict[str, Any]) -> int:
     """Fill the caller's buffer, as Java fills an array."""
     target = given["value"]
     buffer = jpype.JArray(jpype.JByte)(len(target))
@@ -169,11 +179,11 @@ def _read_bytes(self: Held, _: list[Overload], given: dict[str, Any]) -> int:
     return count
 
 
-def _text(self: Held, *_: object) -> str:
+def _text(self: JavaObject, *_: object) -> str:
     return str(self.java.toString())
 
 
-_SPECIAL: Final[dict[str, Callable[[Held, list[Overload], dict[str, Any]], Any]]] = {
+_SPECIAL: Final[dict[str, Callable[[JavaObject, list[Overload], dict[str, Any]], Any]]] = {
     "read_bytes": _read_bytes,
     "__str__": _text,
 }

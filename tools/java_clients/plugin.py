@@ -11,10 +11,10 @@ from java_clients.clients import JavaBackend
 from java_clients.reasons import left_out
 from java_clients.throwing import NotInJava
 
-__all__ = ["backend", "put", "seam"]
+__all__ = ["backend", "interceptor", "put"]
 
 _backends: dict[str, JavaBackend] = {}
-_SEAM = "looks at the seam between library and provider, and a Java client has none"
+_NO_SPI = "looks at the SPI between library and provider, and a Java client has none"
 
 
 def put(backend: JavaBackend) -> None:
@@ -29,9 +29,9 @@ def backend(request: pytest.FixtureRequest) -> JavaBackend:
 
 
 @pytest.fixture
-def seam() -> Any:
+def interceptor() -> Any:
     """Skip: there is none."""
-    pytest.skip(_SEAM)
+    pytest.skip(_NO_SPI)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,13 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jmsapi_conformance.document import Outcome
+from jmsapi_conformance.document import JudgedTest
 from jmsapi_conformance.inventory import by_id
 from jmsapi_conformance.verdicts import Verdict
 
 __all__ = ["Reason", "explained", "fits", "left_out", "load", "patterns"]
 
 _FILE: Final = Path(__file__).with_name("reasons.toml")
+_DAY: Final = re.compile(r"Run on \d{4}-\d\d-\d\d\.$")
+"""The end of a remark on a test that was run later than the rest of its certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Reason:
     sometimes: bool = False
     """Whether the test passes in some runs."""
 
-    def covers(self, client: str, outcome: Outcome) -> bool:
+    def covers(self, client: str, outcome: JudgedTest) -> bool:
         """Return whether a failure of a client is this one."""
         return client in self.clients and self.failure in outcome.reason and _one_of(self.tests, outcome.test)
 
@@ -84,8 +86,8 @@ def left_out(client: str, test: str, path: Path = _FILE) -> str | None:
     return None
 
 
-def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason]) -> tuple[tuple[Outcome, ...], list[str]]:
-    """Put the reason to each failure.
+def explained(client: str, outcomes: Iterable[JudgedTest], reasons: Iterable[Reason]) -> tuple[tuple[JudgedTest, ...], list[str]]:
+    """Put the reason to each failure, before the day that its remark may name.
 
     Args:
         client: The scheme of its URL.
@@ -96,7 +98,7 @@ def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason
     """
     known = list(reasons)
     unknown: list[str] = []
-    told: list[Outcome] = []
+    told: list[JudgedTest] = []
     for one in outcomes:
         if one.verdict is not Verdict.FAIL:
             told.append(one)
@@ -107,5 +109,6 @@ def explained(client: str, outcomes: Iterable[Outcome], reasons: Iterable[Reason
             told.append(one)
             continue
         right = why.requirement or ", ".join(one.requirements)
-        told.append(replace(one, remark=f"{why.says} The test is right by {right}."))
+        day = _DAY.search(one.remark)
+        told.append(replace(one, remark=f"{why.says} The test is right by {right}.{' ' + day[0] if day else ''}"))
     return tuple(told), unknown

@@ -41,7 +41,7 @@ class Member:
 
 def _load() -> dict[str, Any]:
     text = resources.files("jmsapi_conformance").joinpath("data/api.yaml").read_text(encoding="utf-8")
-    return {one["name"]: one for one in yaml.safe_load(text)["types"]}
+    return {one["name"]: one for one in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))["types"]}
 
 
 _TYPES: Final = _load()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ class _Images(Protocol):
     def pull(self, name: str) -> object: ...
 
 
-class _Client(Protocol):
+class _ContainerClient(Protocol):
     """The part of the engine's client that is used here; the library itself is untyped."""
 
     containers: _Containers
@@ -53,7 +54,7 @@ class _Client(Protocol):
 
 
 class _Engine(Protocol):
-    client: _Client
+    client: _ContainerClient
 
     def create(
         self,
@@ -63,6 +64,7 @@ class _Engine(Protocol):
         ports: dict[str, tuple[str, int]],
         labels: dict[str, str],
         volumes: dict[str, dict[str, str]],
+        healthcheck: dict[str, list[str]],
     ) -> _Container: ...
 
 
@@ -132,6 +134,12 @@ def _remove(container: _Container) -> None:
             raise
 
 
+def _of_java() -> dict[str, str]:
+    """Return the options of this process for Java machines, which hold for the brokers as for a broker that is a process."""
+    options = os.environ.get("JAVA_TOOL_OPTIONS", "")
+    return {"JAVA_TOOL_OPTIONS": options} if options else {}
+
+
 class ContainerHost:
     """One broker's container, published on fixed ports of 127.0.0.1."""
 
@@ -151,11 +159,13 @@ class ContainerHost:
         with _engine() as engine:
             container = engine.create(
                 info.image,
-                environment=info.environment,
+                environment={**info.environment, **_of_java()},
                 # Chosen here and not by the engine, which would choose others at the next start.
                 ports={str(inner): ("127.0.0.1", ports[wire]) for wire, inner in info.inner_ports.items()},
                 labels={_LABEL_FOLDER: str(folder.path.resolve()), _LABEL_HOST: socket.gethostname()},
                 volumes={str(HERE / ours): {"bind": theirs, "mode": "ro"} for ours, theirs in info.mounts.items()},
+                # Readiness is known by logging in. A check of the image starts a process in each container every few seconds.
+                healthcheck={"test": ["NONE"]},
             )
             return cls(kind, folder, ports, container.id)
 
@@ -169,6 +179,14 @@ class ContainerHost:
         try:
             with self._container() as container:
                 return container.status == "running"
+        except LauncherError:
+            return False
+
+    def can_start_again(self) -> bool:
+        """Tell whether there is still a container."""
+        try:
+            with self._container():
+                return True
         except LauncherError:
             return False
 

@@ -21,7 +21,7 @@ from ._kinds import BrokerKind, LauncherError, Wire
 _NOTE = "broker.json"
 
 
-class Record(TypedDict):
+class BrokerRecord(TypedDict):
     """What is written down of a broker, enough to find it again."""
 
     kind: BrokerKind
@@ -93,16 +93,16 @@ class Folder:
         """Name the file that a local process writes its output to."""
         return self.path / "log"
 
-    def write(self, record: Record) -> None:
+    def write(self, record: BrokerRecord) -> None:
         """Note what is running."""
         part = self.path / f"{_NOTE}.part"
         part.write_text(json.dumps(record, indent=1), encoding="utf-8")
         part.replace(self.path / _NOTE)
 
-    def read(self) -> Record | None:
+    def read(self) -> BrokerRecord | None:
         """Find what was noted, or None if the launch did not get so far."""
         try:
-            record: Record = json.loads((self.path / _NOTE).read_text(encoding="utf-8"))
+            record: BrokerRecord = json.loads((self.path / _NOTE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         return record

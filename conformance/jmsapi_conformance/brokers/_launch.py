@@ -83,6 +83,8 @@ def found(root: Path, kind: BrokerKind) -> Broker | None:
 def shared(kind: BrokerKind, root: Path, how: LaunchHow = "auto", *, ready_s: float = 90.0) -> Broker:
     """Find the broker that is kept in a folder, start it again if it has ended, or launch it there.
 
+    One whose container somebody has removed is launched anew, with empty data.
+
     Safe to call from several processes: the first one launches, the others wait and find.
 
     Args:
@@ -100,7 +102,7 @@ def shared(kind: BrokerKind, root: Path, how: LaunchHow = "auto", *, ready_s: fl
     with (root / f"{kind}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         broker = found(root, kind)
-        if broker is None:
+        if broker is None or not (broker.is_alive or broker.can_start_again):
             return launch(kind, how, kept_in=root, ready_s=ready_s)
         if broker.is_alive:
             broker.wait_until_ready(ready_s=ready_s)

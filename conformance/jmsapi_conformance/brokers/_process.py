@@ -114,6 +114,10 @@ class ProcessHost:
             return self._child.poll() is None
         return self._pid > 0 and _birth(self._pid) == self._born != ""
 
+    def can_start_again(self) -> bool:
+        """Tell whether its folder is still there."""
+        return self._folder.path.is_dir()
+
     def kill(self) -> None:
         """End the process group with SIGKILL and wait until it is gone."""
         self._end(signal.SIGKILL)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 import jmsapi
-from jmsapi import Message, Queue
+from jmsapi import Message, Queue, Topic
 from jmsapi.listener import DeploymentException, JMSListener, activation_properties, deploy
 from jmsapi_conformance.backend import Backend
 
-__all__ = ["QUEUE", "TOPIC", "Decorator", "bound", "decorated", "properties", "refused"]
+__all__ = ["QUEUE", "TOPIC", "Decorator", "binding", "bound", "decorated", "properties", "refused"]
 
 QUEUE, TOPIC = JMSListener.Type.QUEUE, JMSListener.Type.TOPIC
 Decorator = Callable[[Any], Any]
@@ -42,8 +43,15 @@ def refused(*targets: object) -> str:
 @pytest.fixture
 def bound(queue: Queue, backend: Backend) -> Iterator[str]:
     """Give the name that a queue is bound to."""
+    with binding(queue, backend) as name:
+        yield name
+
+
+@contextmanager
+def binding(destination: Queue | Topic, backend: Backend) -> Generator[str]:
+    """Bind a destination to a name for a while."""
     name = f"java:global/{backend.unique('bound')}"
-    jmsapi.register_object(name, queue)
+    jmsapi.register_object(name, destination)
     try:
         yield name
     finally:

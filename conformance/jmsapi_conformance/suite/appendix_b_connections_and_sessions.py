@@ -23,6 +23,7 @@ from jmsapi import (
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import (
     PATIENCE_MS,
     Recorder,
@@ -39,7 +40,6 @@ from jmsapi_conformance.kit import (
     text_of,
 )
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 NON_PERSISTENT = 1
 
@@ -240,16 +240,16 @@ def test_the_objects_of_the_simplified_api_are_closed_at_the_end_of_a_block(
 
 
 @requirement("B.5.17-3")
-def test_stop_and_close_do_not_wait_for_a_running_exception_listener(seam: Seam, queue: Queue) -> None:
+def test_stop_and_close_do_not_wait_for_a_running_exception_listener(interceptor: Interceptor, queue: Queue) -> None:
     entered, going = threading.Event(), threading.Event()
 
     def listen(_: JMSException) -> None:
         entered.set()
         going.wait(PATIENCE_MS / 1000)
 
-    connection = seam.connect()
+    connection = interceptor.connect()
     connection.exception_listener = listen
-    seam.refuse(lambda _: True)
+    interceptor.refuse(lambda _: True)
     session = connection.create_session()
     with session.create_producer(queue) as producer:
         # Nobody waits for the answer to this, so the exception listener hears of it.

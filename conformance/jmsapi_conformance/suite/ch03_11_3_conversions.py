@@ -13,6 +13,7 @@ from jmsapi import (
     Int,
     Long,
     MapMessage,
+    Message,
     MessageFormatException,
     NullPointerException,
     NumberFormatException,
@@ -144,6 +145,63 @@ def test_a_value_converts_along_its_row_after_transport(
 ) -> None:
     received = passed(holding(session, kind, STORED[stored], stored), session, queue, other_session)
     check_row(reader(received), stored)
+
+
+EDGES: dict[str, tuple[tuple[Any, str], ...]] = {
+    "byte": ((-128, "-128"), (127, "127"), (0, "0"), (-1, "-1")),
+    "short": ((-(2**15), "-32768"), (2**15 - 1, "32767"), (-129, "-129"), (255, "255")),
+    "int": ((-(2**31), "-2147483648"), (2**31 - 1, "2147483647"), (2**16, "65536")),
+    "long": ((-(2**63), "-9223372036854775808"), (2**63 - 1, "9223372036854775807"), (2**53 + 1, "9007199254740993")),
+    "float": ((3.4028234663852886e38, "3.4028235E38"), (1.401298464324817e-45, "1.4E-45"), (-0.0, "-0.0"), (1e10, "1.0E10")),
+    "double": ((1.7976931348623157e308, "1.7976931348623157E308"), (5e-324, "4.9E-324"), (-0.0, "-0.0"), (0.1, "0.1")),
+    "char": (("\0", "\0"), ("\uffff", "\uffff"), ("\xe4", "\xe4")),
+    "boolean": ((False, "false"),),
+}
+"""The ends of each type, and numbers that only a reader of the right width gets right; each with its text."""
+
+
+def read_edges(message: Message) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Return of each edge its type, itself, and what each method of its row reads."""
+    found: list[tuple[str, Any, dict[str, Any]]] = []
+    position = 0
+    for stored, edges in EDGES.items():
+        for value, _ in edges:
+            if isinstance(message, MapMessage):
+                read = {column: getattr(message, f"get_{column}")(f"{stored}{position}") for column in READABLE[stored]}
+            else:
+                assert isinstance(message, StreamMessage)
+                read = {}
+                for column in READABLE[stored]:
+                    message.reset()
+                    for _ in range(position):
+                        message.read_object()
+                    read[column] = getattr(message, f"read_{column}")()
+            found.append((stored, value, read))
+            position += 1
+    return found
+
+
+@requirement("3.11.3-3", "3.11.3-1")
+@pytest.mark.parametrize("sent", [False, True])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("map", marks=needs("map_message")), pytest.param("stream", marks=needs("stream_message"))]
+)
+def test_the_ends_of_each_type_come_out_as_they_went_in(
+    session: Session, other_session: Session, queue: Queue, kind: str, sent: bool
+) -> None:
+    message = session.create_map_message() if kind == "map" else session.create_stream_message()
+    flat = [(stored, value, text) for stored, edges in EDGES.items() for value, text in edges]
+    for number, (stored, value, _) in enumerate(flat):
+        if isinstance(message, MapMessage):
+            getattr(message, f"set_{stored}")(f"{stored}{number}", value)
+        else:
+            getattr(message, f"write_{stored}")(value)
+    if isinstance(message, StreamMessage):
+        message.reset()
+    received = passed(message, session, queue, other_session) if sent else message
+    for (stored, value, read), (_, _, text) in zip(read_edges(received), flat, strict=True):
+        for column, found in read.items():
+            assert repr(found) == repr(text if column == "string" else value), (stored, column)
 
 
 @requirement("3.11.3-2")

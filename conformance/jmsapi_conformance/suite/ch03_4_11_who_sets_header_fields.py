@@ -9,9 +9,9 @@ import pytest
 from jmsapi import DeliveryMode, Message, Queue, Session, TextMessage
 from jmsapi.spi import Delivery, Events, Handle, PlainEnvelope
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import Completions, receive
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 from jmsapi_conformance.suite._foreign import foreign_message, set_by_others
 from jmsapi_conformance.suite._kinds import passed
 
@@ -154,7 +154,8 @@ class Administrator:
         self._events.on_deliveries(consumer, [one._replace(envelope=self._changed(one.envelope)) for one in deliveries])
 
     def _changed(self, envelope: Any) -> PlainEnvelope:
-        plain = PlainEnvelope(**{name: getattr(envelope, name) for name in PlainEnvelope.__dataclass_fields__})
+        values: dict[str, Any] = {name: getattr(envelope, name, None) for name in PlainEnvelope.__dataclass_fields__}
+        plain = PlainEnvelope(**values)
         return replace(plain, **self._changes)
 
     def __getattr__(self, name: str) -> Any:
@@ -162,9 +163,11 @@ class Administrator:
 
 
 @requirement("3.4.12-2")
-def test_a_receiver_sees_the_values_that_an_administrator_put_in_force(seam: Seam, session: Session, queue: Queue) -> None:
-    receiver = seam.connect().create_session()
-    (held,) = seam.providers
+def test_a_receiver_sees_the_values_that_an_administrator_put_in_force(
+    interceptor: Interceptor, session: Session, queue: Queue
+) -> None:
+    receiver = interceptor.connect().create_session()
+    (held,) = interceptor.providers
     far = 4_102_444_800_000
     administrator = Administrator(held.up, delivery_mode=1, priority=1, expiration=far, delivery_time=far - 1)
     held.up = cast(Events, administrator)

@@ -189,6 +189,24 @@ def check_ids(first: Message, second: Message) -> None:
         assert all(one is not None and one.startswith("ID:") for one in ids)
 
 
+@requirement("3.4.3-2", "3.4.3-3")
+@pytest.mark.parametrize(
+    "transacted", [False, pytest.param(True, marks=needs("transactions"))], ids=["at once", "in a transaction"]
+)
+def test_sender_and_receiver_see_the_same_id_also_without_ids(
+    connection: Connection, other_session: Session, queue: Queue, transacted: bool
+) -> None:
+    session = connection.create_session(Session.SESSION_TRANSACTED if transacted else Session.AUTO_ACKNOWLEDGE)
+    consumer = other_session.create_consumer(queue)
+    producer = session.create_producer(queue)
+    producer.disable_message_id = True
+    message = session.create_text_message("text")
+    producer.send(message)
+    if transacted:
+        session.commit()
+    assert receive(consumer).jms_message_id == message.jms_message_id
+
+
 @requirement("3.4.4-1")
 def test_the_timestamp_is_the_time_of_the_send(session: Session, other_session: Session, queue: Queue) -> None:
     message = session.create_text_message("text")

@@ -201,6 +201,25 @@ def test_each_delivery_counts_one_more(connection: Connection, other_session: Se
         receiver.commit()
 
 
+@requirement("3.5.11-2", "3.5.11-3")
+@needs("delivery_count_exact")
+@pytest.mark.parametrize("ended", ["session", "connection"])
+def test_each_delivery_counts_one_more_also_by_another_session_or_connection(
+    connect: Connect, other_session: Session, queue: Queue, ended: str
+) -> None:
+    send_texts(other_session, queue, "1", "2")
+    counts: list[list[int]] = []
+    connection = connect()
+    for _ in range(4):
+        if ended == "connection":
+            connection.close()
+            connection = connect()
+        with connection.create_session(Session.CLIENT_ACKNOWLEDGE) as receiver:
+            messages = receive_all(receiver.create_consumer(queue), 2)
+            counts.append([message.get_int_property("JMSXDeliveryCount") for message in messages])
+    assert counts == [[1, 1], [2, 2], [3, 3], [4, 4]]
+
+
 @requirement("3.5.11-3")
 def test_redelivered_goes_with_a_count_of_at_least_2_also_on_another_connection(
     connect: Connect, session: Session, other_session: Session, queue: Queue

@@ -16,10 +16,11 @@ from jmsapi import (
     Session,
     Topic,
 )
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import eventually, expect_nothing, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 from jmsapi_conformance.suite._selecting import Table, check, each_table
 
 ON_A_QUEUE = pytest.param(False, marks=needs("queue_selector"), id="queue")
@@ -160,6 +161,26 @@ def test_the_timestamp_may_be_used(session: Session, other_session: Session, top
     assert before.receive_no_wait() is None
 
 
+@requirement("3.8.1.1-19", "3.8.1.1-20")
+@needs("topic_selector")
+def test_the_timestamp_is_the_time_of_sending_also_of_what_is_delayed(
+    backend: Backend, session: Session, other_session: Session, topic: Topic
+) -> None:
+    if not backend.capabilities.delivery_delay:
+        pytest.skip("the broker delays nothing, so no message has a time of delivery that is not that of sending")
+    producer = other_session.create_producer(topic)
+    # Between the time of sending and that of delivery, whatever the machine is doing.
+    limit = time.time_ns() // 1_000_000 + 2000
+    by_sending = session.create_consumer(topic, f"JMSTimestamp < {limit}")
+    by_delivery = session.create_consumer(topic, f"JMSTimestamp >= {limit}")
+    producer.delivery_delay = 2500
+    message = other_session.create_text_message("delayed")
+    producer.send(message)
+    assert message.jms_timestamp < limit <= message.jms_delivery_time
+    assert receive_text(by_sending) == "delayed"
+    assert by_delivery.receive_no_wait() is None
+
+
 @requirement("3.8.1.1-20")
 @pytest.mark.parametrize(
     "selector",
@@ -205,28 +226,28 @@ def each_creator(creators: dict[str, Callable[..., object]]) -> list[object]:
 @requirement("3.8.1.1-52")
 @pytest.mark.parametrize("creator", each_creator(CREATORS))
 def test_each_method_refuses_what_is_no_selector_before_anything_is_asked_of_the_broker(
-    seam: Seam, queue: Queue, topic: Topic, names: Names, creator: str
+    interceptor: Interceptor, queue: Queue, topic: Topic, names: Names, creator: str
 ) -> None:
-    session = seam.connect(client_id=names.client_id()).create_session()
-    calls = list(seam.calls)
+    session = interceptor.connect(client_id=names.client_id()).create_session()
+    calls = list(interceptor.calls)
     for selector in WRONG:
         with pytest.raises(InvalidSelectorException):
             CREATORS[creator](session, queue, topic, selector)
-    assert seam.calls == calls
+    assert interceptor.calls == calls
 
 
 @requirement("3.8.1.1-53")
 @pytest.mark.parametrize("creator", each_creator(CONTEXT_CREATORS))
 def test_each_method_of_a_context_refuses_what_is_no_selector_with_the_other_exception(
-    seam: Seam, queue: Queue, topic: Topic, names: Names, creator: str
+    interceptor: Interceptor, queue: Queue, topic: Topic, names: Names, creator: str
 ) -> None:
-    context = seam.context(client_id=names.client_id())
+    context = interceptor.context(client_id=names.client_id())
     context.create_producer().send(queue, "the context has a session from its first use on")
-    calls = list(seam.calls)
+    calls = list(interceptor.calls)
     for selector in WRONG:
         with pytest.raises(InvalidSelectorRuntimeException):
             CONTEXT_CREATORS[creator](context, queue, topic, selector)
-    assert seam.calls == calls
+    assert interceptor.calls == calls
 
 
 @requirement("3.8.1.1-52")

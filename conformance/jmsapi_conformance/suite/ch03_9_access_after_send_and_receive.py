@@ -6,7 +6,7 @@ import pytest
 
 from jmsapi import Connection, Message, MessageNotWriteableException, Queue, Session
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import receive, receive_all
+from jmsapi_conformance.kit import own_names, receive, receive_all
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._kinds import body_of, each_body, each_kind_sent, fill, filled, passed
 
@@ -99,6 +99,30 @@ def test_a_receiver_may_overwrite_the_header(session: Session, other_session: Se
         setattr(received, name, value)
     assert {name: getattr(received, name) for name in HEADER} == HEADER
     assert received.jms_reply_to == queue
+
+
+@requirement("3.12-1", "3.10-1")
+@each_kind_sent
+@pytest.mark.parametrize("look", [False, True], ids=["unread", "read"])
+def test_a_received_message_is_sent_on_with_all_that_it_had(
+    session: Session, other_session: Session, names: Names, kind: str, look: bool
+) -> None:
+    first, second, answers = (session.create_queue(names.queue()) for _ in range(3))
+    message = original(session, kind)
+    message.jms_reply_to = answers
+    message.set_string_property("JMSXGroupID", "group")
+    message.set_int_property("JMSXGroupSeq", 3)
+    received = passed(message, session, first, other_session)
+    if look:
+        check_original(received, session, kind)
+    on = passed(received, other_session, second, session)
+    check_original(on, session, kind)
+    assert on.jms_reply_to == answers
+    assert on.jms_destination == second
+    assert (on.get_string_property("JMSXGroupID"), on.get_int_property("JMSXGroupSeq")) == ("group", 3)
+    assert own_names(on) == {"colour"}
+    # The sender's own message knows nothing of it.
+    assert (message.jms_destination, message.jms_reply_to) == (first, answers)
 
 
 @requirement("3.10-2")

@@ -55,7 +55,7 @@ def test_persistent_messages_come_once_and_others_at_most_once(
         after.close()
 
 
-@needs("transactions")
+@needs("transactions", "transactions_atomic")
 @requirement("4.10-3")
 def test_transfers_in_transactions_lose_and_double_nothing_over_kills(connect: Connect, names: Names, restart: Restart) -> None:
     source, target = names.queue(), names.queue()

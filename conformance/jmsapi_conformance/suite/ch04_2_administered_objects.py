@@ -9,15 +9,17 @@ from jmsapi import ConnectionFactory, Queue, Session, Topic, register_object
 from jmsapi import lookup as look_up
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import receive, receive_text, send_texts
 from jmsapi_conformance.marks import requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.2-1")
-def test_making_or_looking_up_a_factory_or_a_destination_opens_nothing(seam: Seam, queue: Queue, backend: Backend) -> None:
+def test_making_or_looking_up_a_factory_or_a_destination_opens_nothing(
+    interceptor: Interceptor, queue: Queue, backend: Backend
+) -> None:
     threads = set(threading.enumerate())
-    factory = seam.factory(client_id="unused")
+    factory = interceptor.factory(client_id="unused")
     names = [backend.unique("lookup") for _ in range(2)]
     register_object(names[0], factory)
     register_object(names[1], queue)
@@ -27,7 +29,7 @@ def test_making_or_looking_up_a_factory_or_a_destination_opens_nothing(seam: Sea
     finally:
         for name in names:
             register_object(name, None)
-    assert seam.providers == []
+    assert interceptor.providers == []
     assert set(threading.enumerate()) <= threads
 
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from jmsapi_conformance.kit import (
     PATIENCE_MS,
     QUIET_MS,
     Completions,
+    HeldRecorder,
     Recorder,
     eventually,
     expect_nothing_for,
@@ -43,6 +45,41 @@ def test_a_stopped_connection_delivers_nothing_to_any_of_its_sessions(
     connection.start()
     assert receive_text(consumer) == "0"
     listener.wait_for(10)
+
+
+@requirement("4.3.4-1", "4.3.4-2")
+def test_what_the_client_has_fetched_before_stop_is_received_after_start(
+    connection: Connection, session: Session, queue: Queue, other_session: Session
+) -> None:
+    expected = [str(number) for number in range(10)]
+    send_texts(other_session, queue, *expected)
+    consumer = session.create_consumer(queue)
+    assert receive_text(consumer) == "0"
+    time.sleep(QUIET_MS / 1000)  # nobody can see that the rest has come
+    connection.stop()
+    assert consumer.receive_no_wait() is None
+    expect_nothing_for(consumer)
+    connection.start()
+    assert receive_texts(consumer, 9) == expected[1:]
+
+
+@requirement("4.3.4-1", "4.3.4-2", "4.3.4-5")
+def test_the_listener_that_stop_waits_for_is_not_called_with_the_next_message(
+    connection: Connection, session: Session, queue: Queue, other_session: Session
+) -> None:
+    expected = [str(number) for number in range(10)]
+    send_texts(other_session, queue, *expected)
+    listener = HeldRecorder()
+    session.create_consumer(queue).message_listener = listener
+    listener.started()
+    stopping = must_wait(connection.stop)
+    listener.go_on()
+    finish(stopping)
+    assert len(listener.messages) == 1
+    time.sleep(QUIET_MS / 1000)
+    assert len(listener.messages) == 1
+    connection.start()
+    assert listener.wait_for_texts(10) == expected
 
 
 @requirement("4.3.4-2")
@@ -102,15 +139,24 @@ def test_when_stop_has_returned_no_listener_is_called_and_no_receive_returns_a_m
             send_texts(other_session, to_listener, "x")
             send_texts(other_session, to_receive, "x")
 
+    def messages_since(place: int) -> bool:
+        return received[place:] != [None] * len(received[place:])
+
+    def three_more_than(place: int) -> bool:
+        return len(received) >= place + 3
+
     receiving, sending = in_thread(receive_until_over), in_thread(send_until_over)
-    listener.wait_for(5)
-    eventually(lambda: len(received) >= 5, "five receives have returned")
-    connection.stop()
-    heard, returned = len(listener.messages), len(received)
-    # More messages arrive meanwhile. The first of the receives may have returned before stop and be noted after it.
-    eventually(lambda: len(received) >= returned + 5, "five more receives have returned")
-    assert received[returned + 1 :] == [None] * (len(received) - returned - 1)
-    assert len(listener.messages) == heard
+    for _ in range(5):
+        heard, returned = len(listener.messages), len(received)
+        listener.wait_for(heard + 5)
+        eventually(partial(messages_since, returned), "a receive has returned a message")
+        connection.stop()
+        heard, returned = len(listener.messages), len(received)
+        # More messages arrive meanwhile. The first of the receives may have returned before stop and be noted after it.
+        eventually(partial(three_more_than, returned), "three more receives have returned")
+        assert received[returned + 1 :] == [None] * (len(received) - returned - 1)
+        assert len(listener.messages) == heard
+        connection.start()
     over.set()
     finish(receiving)
     finish(sending)

@@ -1,6 +1,8 @@
 """4.3.5 Closing a connection."""
 
 import functools
+import time
+from functools import partial
 
 import pytest
 
@@ -10,6 +12,7 @@ from jmsapi import (
     IllegalStateException,
     IllegalStateRuntimeException,
     Message,
+    MessageConsumer,
     Queue,
     Session,
     Topic,
@@ -111,6 +114,28 @@ def test_close_returns_when_all_listeners_and_receives_have_returned(
     assert finish(pending) is None
     assert receive_text(other_session.create_consumer(queue)) == "second"
     assert len(listener.messages) == 1
+
+
+@requirement("4.3.5-3")
+def test_the_receives_that_are_pending_return_before_close_does(connect: Connect, names: Names) -> None:
+    returned: list[float] = []
+
+    def receive_until_closed(consumer: MessageConsumer) -> None:
+        assert consumer.receive() is None
+        returned.append(time.monotonic())
+
+    closed: list[float] = []
+    # One at a time: with several the close of one would give the receive of another time to return.
+    for _ in range(20):
+        connection = connect()
+        session = connection.create_session()
+        consumer = session.create_consumer(session.create_queue(names.queue()))
+        pending = must_wait(partial(receive_until_closed, consumer), 50)
+        connection.close()
+        closed.append(time.monotonic())
+        finish(pending)
+    # Some may have returned as well, and their threads had no turn yet to look at the clock.
+    assert sum(one <= other for one, other in zip(returned, closed, strict=True)) >= 10
 
 
 @requirement("4.3.5-4", "B.5.18-1")

@@ -16,6 +16,7 @@ from jmsapi import (
     Session,
 )
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import (
     PATIENCE_MS,
     QUIET_MS,
@@ -28,15 +29,14 @@ from jmsapi_conformance.kit import (
     send_texts,
 )
 from jmsapi_conformance.marks import requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.3.8-1")
-def test_a_listener_hears_of_a_connection_that_fails(seam: Seam) -> None:
+def test_a_listener_hears_of_a_connection_that_fails(interceptor: Interceptor) -> None:
     problems = Problems()
-    connection = seam.connect()
+    connection = interceptor.connect()
     connection.exception_listener = problems
-    seam.lose()
+    interceptor.lose()
     (problem,) = problems.wait_for(1)
     assert isinstance(problem, JMSException)
     assert str(problem)
@@ -47,19 +47,19 @@ def test_a_listener_hears_of_a_connection_that_fails(seam: Seam) -> None:
 
 
 @requirement("4.3.8-1")
-def test_a_listener_of_a_context_hears_of_a_connection_that_fails(seam: Seam) -> None:
+def test_a_listener_of_a_context_hears_of_a_connection_that_fails(interceptor: Interceptor) -> None:
     problems = Problems()
-    with seam.factory().create_context() as context:
+    with interceptor.factory().create_context() as context:
         context.exception_listener = problems
-        seam.lose()
+        interceptor.lose()
         assert isinstance(problems.wait_for(1)[0], JMSException)
 
 
 @requirement("4.3.8-1")
-def test_a_plain_function_can_be_an_exception_listener(seam: Seam) -> None:
+def test_a_plain_function_can_be_an_exception_listener(interceptor: Interceptor) -> None:
     problems = Problems()
-    seam.connect().exception_listener = problems.on_exception
-    seam.lose()
+    interceptor.connect().exception_listener = problems.on_exception
+    interceptor.lose()
     problems.wait_for(1)
 
 
@@ -75,7 +75,7 @@ def test_the_registered_listener_is_returned(connection: Connection, context: JM
 
 
 @requirement("4.3.8-3", "B.5.17-1")
-def test_a_connection_calls_its_listener_in_one_thread_at_a_time(seam: Seam, queue: Queue) -> None:
+def test_a_connection_calls_its_listener_in_one_thread_at_a_time(interceptor: Interceptor, queue: Queue) -> None:
     entered, met, going = threading.Event(), threading.Event(), threading.Event()
     running = threading.Lock()
     heard: list[bool] = []
@@ -88,9 +88,9 @@ def test_a_connection_calls_its_listener_in_one_thread_at_a_time(seam: Seam, que
         if alone:
             running.release()
 
-    connection = seam.connect()
+    connection = interceptor.connect()
     connection.exception_listener = listen
-    seam.refuse(lambda number: True)
+    interceptor.refuse(lambda number: True)
     session = connection.create_session()
     # Nobody waits for the answers to NON_PERSISTENT sends, so their failures go to the listener.
     for _ in range(5):
@@ -104,9 +104,9 @@ def test_a_connection_calls_its_listener_in_one_thread_at_a_time(seam: Seam, que
 
 
 @requirement("4.3.8-5")
-def test_what_a_call_raises_the_listener_does_not_hear(seam: Seam, queue: Queue) -> None:
+def test_what_a_call_raises_the_listener_does_not_hear(interceptor: Interceptor, queue: Queue) -> None:
     problems = Problems()
-    connection = seam.connect()
+    connection = interceptor.connect()
     connection.exception_listener = problems
     session = connection.create_session()
     with pytest.raises(InvalidSelectorException):
@@ -115,11 +115,11 @@ def test_what_a_call_raises_the_listener_does_not_hear(seam: Seam, queue: Queue)
         session.create_consumer(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(MessageFormatException):
         session.create_producer(queue).send("no message")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    seam.refuse(lambda number: number == 0)
+    interceptor.refuse(lambda number: number == 0)
     with pytest.raises(JMSException):
         send_texts(session, queue, "refused")
     # The loss is told behind whatever was told before.
-    seam.lose()
+    interceptor.lose()
     problems.wait_for(1)
     connection.close()
     assert len(problems.exceptions) == 1
@@ -127,20 +127,20 @@ def test_what_a_call_raises_the_listener_does_not_hear(seam: Seam, queue: Queue)
 
 
 @requirement("4.3.8-5")
-def test_a_receive_that_waits_when_the_link_breaks_raises(seam: Seam, queue: Queue) -> None:
-    consumer = seam.connect().create_session().create_consumer(queue)
+def test_a_receive_that_waits_when_the_link_breaks_raises(interceptor: Interceptor, queue: Queue) -> None:
+    consumer = interceptor.connect().create_session().create_consumer(queue)
     pending = must_wait(consumer.receive)
-    seam.lose()
+    interceptor.lose()
     with pytest.raises(JMSException):
         finish(pending)
 
 
 @requirement("4.3.8-6", "B.5.17-2")
 def test_a_listener_may_close_the_failed_connection_and_open_another(
-    seam: Seam, factory: ConnectionFactory, names: Names, other_session: Session
+    interceptor: Interceptor, factory: ConnectionFactory, names: Names, other_session: Session
 ) -> None:
     queue = other_session.create_queue(names.queue())
-    failed = seam.connect()
+    failed = interceptor.connect()
     outcomes: list[BaseException | None] = []
 
     def begin_again() -> None:
@@ -150,7 +150,7 @@ def test_a_listener_may_close_the_failed_connection_and_open_another(
 
     failed.exception_listener = lambda _: outcomes.append(outcome_of(begin_again))
     failed.create_session().create_consumer(queue)
-    seam.lose()
+    interceptor.lose()
     eventually(lambda: outcomes, "the listener has done its work")
     assert outcomes == [None]
     assert receive_text(other_session.create_consumer(queue)) == "from another connection"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jmsapi import Connection, IllegalStateException, Queue, Session, TextMessage
-from jmsapi_conformance.fixtures import Names
+from jmsapi import Connection, IllegalStateException, Queue, Session, TextMessage, Topic
+from jmsapi_conformance.fixtures import Connect, Names
 from jmsapi_conformance.kit import (
     HeldRecorder,
     Recorder,
@@ -191,15 +191,32 @@ def test_closing_a_client_acknowledge_session_does_not_acknowledge(
 
 USES: dict[str, Callable[[Session, Queue], object]] = {
     "create_message": lambda session, queue: session.create_message(),
+    "create_bytes_message": lambda session, queue: session.create_bytes_message(),
+    "create_map_message": lambda session, queue: session.create_map_message(),
+    "create_object_message": lambda session, queue: session.create_object_message(),
+    "create_stream_message": lambda session, queue: session.create_stream_message(),
+    "create_text_message": lambda session, queue: session.create_text_message(),
     "create_producer": lambda session, queue: session.create_producer(queue),
     "create_consumer": lambda session, queue: session.create_consumer(queue),
+    "create_browser": lambda session, queue: session.create_browser(queue),
     "create_queue": lambda session, queue: session.create_queue("name"),
+    "create_topic": lambda session, queue: session.create_topic("name"),
+    "create_temporary_queue": lambda session, queue: session.create_temporary_queue(),
+    "create_temporary_topic": lambda session, queue: session.create_temporary_topic(),
+    "unsubscribe": lambda session, queue: session.unsubscribe("name"),
     "commit": lambda session, queue: session.commit(),
     "rollback": lambda session, queue: session.rollback(),
     "recover": lambda session, queue: session.recover(),
     "transacted": lambda session, queue: session.transacted,
     "acknowledge_mode": lambda session, queue: session.acknowledge_mode,
     "message_listener": lambda session, queue: session.message_listener,
+}
+SUBSCRIBES: dict[str, Callable[[Session, Topic], object]] = {
+    "create_consumer": lambda session, topic: session.create_consumer(topic),
+    "create_durable_consumer": lambda session, topic: session.create_durable_consumer(topic, "name"),
+    "create_durable_subscriber": lambda session, topic: session.create_durable_subscriber(topic, "name"),
+    "create_shared_consumer": lambda session, topic: session.create_shared_consumer(topic, "name"),
+    "create_shared_durable_consumer": lambda session, topic: session.create_shared_durable_consumer(topic, "name"),
 }
 
 
@@ -209,6 +226,17 @@ def test_a_closed_session_cannot_be_used(session: Session, queue: Queue, use: Ca
     session.close()
     with pytest.raises(IllegalStateException):
         use(session, queue)
+
+
+@requirement("4.4.1-9", "B.2.21-13")
+@pytest.mark.parametrize("subscribe", SUBSCRIBES.values(), ids=SUBSCRIBES)
+def test_a_closed_session_makes_no_subscription(
+    connect: Connect, names: Names, topic: Topic, subscribe: Callable[[Session, Topic], object]
+) -> None:
+    session = connect(client_id=names.client_id()).create_session()
+    session.close()
+    with pytest.raises(IllegalStateException):
+        subscribe(session, topic)
 
 
 @requirement("4.4.1-9")

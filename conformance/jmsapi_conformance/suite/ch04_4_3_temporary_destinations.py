@@ -18,7 +18,16 @@ from jmsapi import (
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect
-from jmsapi_conformance.kit import QUIET_MS, expect_nothing_for, receive, receive_text, send_texts, skip_unless_native, text_of
+from jmsapi_conformance.kit import (
+    QUIET_MS,
+    expect_nothing_for,
+    outcome_of,
+    receive,
+    receive_text,
+    send_texts,
+    skip_unless_native,
+    text_of,
+)
 from jmsapi_conformance.marks import needs, requirement
 
 KINDS = pytest.mark.parametrize(
@@ -122,6 +131,26 @@ def test_a_temporary_destination_goes_with_its_connection(connect: Connect, othe
         assert first_under(name_of(destination), connect().create_session()) != "while it is there"
 
 
+@requirement("4.4.3-5")
+@KINDS
+def test_what_is_sent_to_a_temporary_destination_without_its_connection_fares_no_better_than_to_a_deleted_one(
+    connect: Connect, session: Session, other_session: Session, kind: str
+) -> None:
+    deleted, connection = temporary(session, kind), connect()
+    orphan = temporary(connection.create_session(), kind)
+    producers = [other_session.create_producer(one) for one in (deleted, orphan)]
+    for one in (deleted, orphan):
+        send_texts(other_session, one, "while it is there")
+    deleted.delete()
+    connection.close()
+    # By a new producer, and by one that there was before.
+    new = [type(outcome_of(lambda one=one: send_texts(other_session, one, "late"))) for one in (deleted, orphan)]  # type: ignore[misc]
+    old = [type(outcome_of(lambda one=one: one.send(other_session.create_message()))) for one in producers]  # type: ignore[misc]
+    # What the broker refuses for the one it refuses for the other.
+    for of_deleted, of_orphan in (new, old):
+        assert of_deleted in (type(None), of_orphan)
+
+
 @requirement("4.4.3-6", "B.3.2-1")
 @KINDS
 def test_a_deleted_temporary_destination_is_no_longer_valid(connection: Connection, kind: str) -> None:
@@ -143,6 +172,16 @@ def test_a_deleted_temporary_destination_is_no_longer_valid(connection: Connecti
     ):
         with pytest.raises(InvalidDestinationException):
             call()
+
+
+@requirement("4.4.3-6", "B.3.2-1")
+@needs("temporary_queue")
+def test_a_deleted_temporary_queue_is_gone_with_what_it_held(connect: Connect, session: Session) -> None:
+    destination = session.create_temporary_queue()
+    send_texts(session, destination, "held")
+    destination.delete()
+    for one in (session, connect().create_session()):
+        assert first_under(name_of(destination), one) != "held"
 
 
 @requirement("4.4.3-7")

@@ -2,9 +2,9 @@
 
 from jmsapi import JMSContext, Queue, Session, Topic
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import expect_nothing, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.4.4-1")
@@ -34,13 +34,13 @@ def test_a_queue_and_a_topic_of_one_name_are_two_destinations(session: Session, 
 
 
 @requirement("4.4.4-2", "B.2.21-8")
-def test_making_a_destination_object_asks_nothing_of_the_broker(seam: Seam, names: Names) -> None:
-    session = seam.connect().create_session()
-    before = list(seam.calls)
+def test_making_a_destination_object_asks_nothing_of_the_broker(interceptor: Interceptor, names: Names) -> None:
+    session = interceptor.connect().create_session()
+    before = list(interceptor.calls)
     queue, topic = session.create_queue(names.queue()), session.create_topic(names.topic())
-    assert seam.calls == before
+    assert interceptor.calls == before
     for destination in (queue, topic):
         consumer = session.create_consumer(destination)
         send_texts(session, destination, "used")
         assert receive_text(consumer) == "used"
-    assert "open_consumer" in seam.calls
+    assert "open_consumer" in interceptor.calls

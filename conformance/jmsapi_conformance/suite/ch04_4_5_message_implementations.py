@@ -14,9 +14,9 @@ from jmsapi import (
     TextMessage,
 )
 from jmsapi_conformance.fixtures import Connect, Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import receive, text_of
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.4.5-1")
@@ -69,9 +69,9 @@ def test_a_message_is_sent_through_a_session_of_another_connection(
 
 
 @requirement("4.4.5-2")
-def test_a_message_is_sent_through_another_provider(seam: Seam, session: Session, queue: Queue) -> None:
-    # To the library, the provider behind the seam is another one than that of the session.
-    elsewhere = seam.connect().create_session()
+def test_a_message_is_sent_through_another_provider(interceptor: Interceptor, session: Session, queue: Queue) -> None:
+    # To the library, the provider behind the SPI is another one than that of the session.
+    elsewhere = interceptor.connect().create_session()
     elsewhere.create_producer(queue).send(session.create_text_message("made here"))
     with elsewhere.create_consumer(queue) as consumer:
         received = receive(consumer)

@@ -6,9 +6,9 @@ import pytest
 
 from jmsapi import Connection, DeliveryMode, JMSContext, JMSException, Message, Queue, Session
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import PATIENCE_MS, Completions, eventually, receive_text, receive_texts, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.6.2.7-1")
@@ -61,12 +61,12 @@ def test_a_session_runs_one_completion_listener_at_a_time(session: Session, name
 
 @requirement("4.6.2.8-2")
 @pytest.mark.parametrize("kind", ["producer", "context"])
-def test_completion_listeners_are_called_in_the_order_of_sending(seam: Seam, queue: Queue, kind: str) -> None:
+def test_completion_listeners_are_called_in_the_order_of_sending(interceptor: Interceptor, queue: Queue, kind: str) -> None:
     completions = Completions()
-    seam.hold()
-    seam.refuse(lambda number: number % 3 == 0)
-    with seam.factory().create_context() as context:
-        session = seam.connect().create_session()
+    interceptor.hold()
+    interceptor.refuse(lambda number: number % 3 == 0)
+    with interceptor.factory().create_context() as context:
+        session = interceptor.connect().create_session()
         producer, of_context = session.create_producer(queue), context.create_producer().set_async(completions)
         messages: list[Message] = []
         for number in range(10):
@@ -75,8 +75,8 @@ def test_completion_listeners_are_called_in_the_order_of_sending(seam: Seam, que
                 producer.send(messages[-1], completion_listener=completions)
             else:
                 of_context.send(queue, messages[-1])
-        eventually(lambda: seam.held == 10, "the broker has answered")
-        seam.let_go(backwards=True)
+        eventually(lambda: interceptor.held == 10, "the broker has answered")
+        interceptor.let_go(backwards=True)
         told = completions.wait_for(10)
     assert [text_of(message) for message in told] == [str(number) for number in range(10)]
     assert (len(completions.failed), len(completions.completed)) == (4, 6)
@@ -111,20 +111,20 @@ def test_a_completion_listener_of_a_context_is_never_called_in_the_thread_that_s
 
 
 @requirement("4.6.2.9-1")
-def test_a_message_may_be_touched_from_its_completion_listener_on(seam: Seam, queue: Queue) -> None:
+def test_a_message_may_be_touched_from_its_completion_listener_on(interceptor: Interceptor, queue: Queue) -> None:
     seen: list[tuple[str | None, str | None]] = []
     completions = Completions(then=lambda message: seen.append((message.jms_message_id, text_of(message))))
-    session = seam.connect().create_session()
+    session = interceptor.connect().create_session()
     message = session.create_text_message("text")
-    seam.hold()
+    interceptor.hold()
     session.create_producer(queue).send(message, completion_listener=completions)
-    eventually(lambda: seam.held == 1, "the broker has answered")
+    eventually(lambda: interceptor.held == 1, "the broker has answered")
     # Between send and listener: a value, or an exception.
     try:
         assert message.jms_priority == 4
     except JMSException as error:
         assert str(error)
-    seam.let_go()
+    interceptor.let_go()
     completions.wait_for(1)
     eventually(lambda: seen, "the listener has read the message")
     assert seen == [(message.jms_message_id, "text")]

@@ -15,6 +15,7 @@ from jmsapi import (
     Session,
 )
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import (
     Completions,
     eventually,
@@ -26,7 +27,6 @@ from jmsapi_conformance.kit import (
     text_of,
 )
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("4.6.2-1")
@@ -124,17 +124,17 @@ def test_the_listener_is_told_of_the_messages_of_a_transaction_when_commit_retur
 
 @requirement("4.6.2.1-1")
 def test_the_listener_is_told_no_earlier_than_a_synchronous_send_would_return(
-    seam: Seam, queue: Queue, other_session: Session
+    interceptor: Interceptor, queue: Queue, other_session: Session
 ) -> None:
     completions = Completions()
-    connection = seam.connect()
+    connection = interceptor.connect()
     producers = [connection.create_session().create_producer(queue) for _ in range(2)]
     first, second = (other_session.create_text_message(text) for text in ("first", "second"))
-    seam.hold()
+    interceptor.hold()
     producers[0].send(first, completion_listener=completions)
     synchronous = must_wait(lambda: producers[1].send(second))
     assert (completions.completed, completions.failed) == ([], [])
-    seam.let_go()
+    interceptor.let_go()
     finish(synchronous)
     assert completions.wait_for(1) == [first]
     assert completions.failed == []
@@ -164,12 +164,14 @@ def test_an_error_found_in_the_call_is_raised_by_it_and_told_to_nobody(session: 
 
 
 @requirement("4.6.2.2-2")
-def test_a_refusal_that_comes_later_is_told_to_the_listener(seam: Seam, queue: Queue, other_session: Session) -> None:
+def test_a_refusal_that_comes_later_is_told_to_the_listener(
+    interceptor: Interceptor, queue: Queue, other_session: Session
+) -> None:
     completions = Completions()
-    session = seam.connect().create_session()
+    session = interceptor.connect().create_session()
     producer = session.create_producer(queue)
     messages = [session.create_text_message(str(number)) for number in range(3)]
-    seam.refuse(lambda number: number == 1)
+    interceptor.refuse(lambda number: number == 1)
     for message in messages:
         producer.send(message, completion_listener=completions)
     assert completions.wait_for(3) == messages
@@ -181,17 +183,17 @@ def test_a_refusal_that_comes_later_is_told_to_the_listener(seam: Seam, queue: Q
 
 
 @requirement("4.6.2.2-2")
-def test_a_link_that_breaks_before_the_answer_is_told_to_the_listener(seam: Seam, queue: Queue) -> None:
+def test_a_link_that_breaks_before_the_answer_is_told_to_the_listener(interceptor: Interceptor, queue: Queue) -> None:
     completions = Completions()
-    connection = seam.connect()
+    connection = interceptor.connect()
     session = connection.create_session()
     producer = session.create_producer(queue)
     messages = [session.create_text_message(str(number)) for number in range(3)]
-    seam.hold()
+    interceptor.hold()
     for message in messages:
         producer.send(message, completion_listener=completions)
-    eventually(lambda: seam.held == 3, "the broker has answered")
-    seam.lose()
+    eventually(lambda: interceptor.held == 3, "the broker has answered")
+    interceptor.lose()
     completions.wait_for(3)
     connection.close()
     assert completions.completed == []
@@ -226,15 +228,17 @@ def test_order_holds_for_any_mixture_of_sends_of_a_context(context: JMSContext, 
 
 
 @requirement("4.6.2.3-2", "B.5.10-1")
-def test_a_program_may_send_on_before_earlier_sends_are_complete(seam: Seam, queue: Queue, other_session: Session) -> None:
+def test_a_program_may_send_on_before_earlier_sends_are_complete(
+    interceptor: Interceptor, queue: Queue, other_session: Session
+) -> None:
     completions = Completions()
-    session = seam.connect().create_session()
+    session = interceptor.connect().create_session()
     producer = session.create_producer(queue)
-    seam.hold()
+    interceptor.hold()
     for number in range(100):
         producer.send(session.create_text_message(str(number)), completion_listener=completions)
     assert completions.completed == []
-    seam.let_go()
+    interceptor.let_go()
     for number in range(100, 1000):
         producer.send(session.create_text_message(str(number)), completion_listener=completions)
     assert len(completions.wait_for(1000)) == 1000

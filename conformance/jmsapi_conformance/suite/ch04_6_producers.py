@@ -1,5 +1,8 @@
 """4.6 MessageProducer and 4.6.1 Synchronous send."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from jmsapi import (
@@ -89,6 +92,32 @@ def test_what_a_send_says_holds_for_its_message_only(session: Session, queue: Qu
     assert (first.jms_delivery_mode, first.jms_priority) == (DeliveryMode.NON_PERSISTENT, 7)
     assert first.jms_expiration > 0
     assert (second.jms_delivery_mode, second.jms_priority, second.jms_expiration) == (DeliveryMode.PERSISTENT, 4, 0)
+
+
+@requirement("4.6-4")
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_what_a_send_says_goes_before_what_its_producer_says(
+    session: Session, queue: Queue, other_session: Session, anonymous: bool
+) -> None:
+    producer = session.create_producer(None if anonymous else queue)
+    producer.delivery_mode, producer.priority, producer.time_to_live = DeliveryMode.NON_PERSISTENT, 7, 60_000
+    send: Any = partial(producer.send, queue) if anonymous else producer.send
+    own = {"delivery_mode": DeliveryMode.PERSISTENT, "priority": 2, "time_to_live_ms": 0}
+    for text, terms in (("first", {}), ("own", own), ("short", {**own, "time_to_live_ms": 30_000}), ("last", {})):
+        send(session.create_text_message(text), **terms)
+    assert (producer.delivery_mode, producer.priority, producer.time_to_live) == (DeliveryMode.NON_PERSISTENT, 7, 60_000)
+    found = {text_of(message): message for message in receive_all(other_session.create_consumer(queue), 4)}
+    seen = {
+        text: (one.jms_delivery_mode, one.jms_priority, one.jms_expiration and one.jms_expiration - one.jms_timestamp)
+        for text, one in found.items()
+    }
+    theirs = (DeliveryMode.NON_PERSISTENT, 7, 60_000)
+    assert seen == {
+        "first": theirs,
+        "own": (DeliveryMode.PERSISTENT, 2, 0),
+        "short": (DeliveryMode.PERSISTENT, 2, 30_000),
+        "last": theirs,
+    }
 
 
 @requirement("4.6.1-1")

@@ -8,7 +8,7 @@ import pytest
 
 from jmsapi import Queue, QueueBrowser, Session
 from jmsapi_conformance.fixtures import Connect
-from jmsapi_conformance.kit import eventually, receive_all, receive_texts, send_texts, text_of
+from jmsapi_conformance.kit import eventually, expect_nothing, receive_all, receive_texts, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._domains import session_of
 
@@ -101,6 +101,23 @@ def test_messages_that_come_and_go_during_a_scan_disturb_nothing(session: Sessio
     # What the consumer held ahead of the program may be missing; nothing else is there, and nothing out of order.
     assert rest == [text for text in expected[5:] if text in rest]
     assert len(set(shown)) == len(shown)
+    left = {*expected[5:], "late"}
+    assert set(texts(session.create_browser(queue))) == left
+    consumer = other_session.create_consumer(queue)
+    assert set(receive_texts(consumer, 16)) == left
+    expect_nothing(consumer, other_session, queue)
+
+
+@requirement("5.9-4")
+def test_messages_that_come_during_a_scan_hide_none(session: Session, queue: Queue, other_session: Session) -> None:
+    expected = [str(number) for number in range(20)]
+    send_texts(other_session, queue, *expected)
+    scan = session.create_browser(queue).enumeration
+    shown = [text_of(next(scan))]
+    send_texts(other_session, queue, *("late" for _ in range(20)))
+    shown += [text_of(message) for message in scan]
+    assert shown[:20] == expected
+    assert set(shown[20:]) <= {"late"}
 
 
 @requirement("5.9-5", "A.3.1-2")

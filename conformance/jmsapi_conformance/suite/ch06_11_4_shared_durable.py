@@ -227,6 +227,36 @@ def test_unsubscribing_is_an_error_while_a_message_is_not_acknowledged(
     second.unsubscribe(name)
 
 
+@requirement("6.11.4-6")
+@needs("shared_unsubscribe")
+@pytest.mark.parametrize("end", ["close", "commit"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(Session.CLIENT_ACKNOWLEDGE, id="client"),
+        pytest.param(Session.SESSION_TRANSACTED, id="transacted", marks=needs("transactions")),
+    ],
+)
+def test_unsubscribing_is_an_error_while_another_connection_holds_a_message(
+    connect: Connect, topic: Topic, other_session: Session, names: Names, mode: int, end: str
+) -> None:
+    name = names.subscription()
+    holding, second = connect(prefetch=1).create_session(mode), connect().create_session()
+    consumer = holding.create_shared_durable_consumer(topic, name)
+    send_texts(other_session, topic, "1", "2")
+    message = receive(consumer)
+    consumer.close()
+    with refused(second):
+        second.unsubscribe(name)
+    if end == "commit":
+        holding.commit() if mode == Session.SESSION_TRANSACTED else message.acknowledge()
+    holding.close()
+    consumer = second.create_shared_durable_consumer(topic, name)
+    assert receive_texts(consumer, 1 if end == "commit" else 2) == (["2"] if end == "commit" else ["1", "2"])
+    consumer.close()
+    second.unsubscribe(name)
+
+
 @requirement("6.11.4-7", "SHS-24")
 @needs("topic_selector", "subscription_change_detected")
 @each_api

@@ -276,8 +276,8 @@ def test_publishers_and_producers_send_to_the_topic_they_have_or_are_given(
         assert (fixed.topic, anonymous.topic) == (topic, None)
         fixed.publish(session.create_text_message("published to its own"))
         anonymous.publish(topic, session.create_text_message("published to the one given"))
-        fixed.publish(session.create_text_message("urgent"), delivery_mode=1, priority=9, time_to_live_ms=60_000)
         assert receive_texts(consumer, 2) == ["published to its own", "published to the one given"]
+        fixed.publish(session.create_text_message("urgent"), delivery_mode=1, priority=9, time_to_live_ms=60_000)
         urgent = receive(consumer)
         assert (urgent.jms_delivery_mode, urgent.jms_priority) == (1, 9)
 

@@ -16,9 +16,9 @@ from jmsapi import (
     Session,
 )
 from jmsapi_conformance.backend import Backend
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import finish, must_wait
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 CHECKED = {
     name: getattr(jmsapi, name)
@@ -141,11 +141,11 @@ def test_producers_and_consumers_of_a_context_report_by_exceptions_of_its_family
 
 
 @requirement("7.2-6", "7.2-12")
-def test_calls_of_the_classic_api_report_a_lost_link_in_its_family(seam: Seam, queue: Queue) -> None:
-    session = seam.connect().create_session()
+def test_calls_of_the_classic_api_report_a_lost_link_in_its_family(interceptor: Interceptor, queue: Queue) -> None:
+    session = interceptor.connect().create_session()
     consumer, producer, message = session.create_consumer(queue), session.create_producer(queue), session.create_message()
     pending = must_wait(consumer.receive)
-    seam.lose()
+    interceptor.lose()
     with pytest.raises(JMSException) as caught:
         finish(pending)
     assert caught.value.linked_exception is not None
@@ -156,11 +156,11 @@ def test_calls_of_the_classic_api_report_a_lost_link_in_its_family(seam: Seam, q
 
 
 @requirement("7.2-7")
-def test_calls_of_the_simplified_api_report_a_lost_link_in_its_family(seam: Seam, queue: Queue) -> None:
-    context = seam.context()
+def test_calls_of_the_simplified_api_report_a_lost_link_in_its_family(interceptor: Interceptor, queue: Queue) -> None:
+    context = interceptor.context()
     consumer, producer = context.create_consumer(queue), context.create_producer()
     pending = must_wait(lambda: consumer.receive_body(str))
-    seam.lose()
+    interceptor.lose()
     with pytest.raises(JMSRuntimeException):
         finish(pending)
     for call in (lambda: context.create_consumer(queue), lambda: producer.send(queue, "text"), lambda: consumer.receive(1)):

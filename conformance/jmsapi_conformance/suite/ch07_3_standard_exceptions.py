@@ -35,9 +35,9 @@ from jmsapi import (
 )
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import expect_nothing, receive, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 from jmsapi_conformance.suite._foreign import foreign_message
 
 
@@ -308,9 +308,9 @@ def test_a_producer_cannot_add_properties_to_a_received_message(
 
 
 @requirement("7.3-27")
-def test_a_broker_without_resources_is_reported_as_such(seam: Seam, queue: Queue) -> None:
-    session, context = seam.connect().create_session(), seam.context()
-    seam.refuse(lambda _: True)
+def test_a_broker_without_resources_is_reported_as_such(interceptor: Interceptor, queue: Queue) -> None:
+    session, context = interceptor.connect().create_session(), interceptor.context()
+    interceptor.refuse(lambda _: True)
     with pytest.raises(ResourceAllocationException):
         send_texts(session, queue, "text")
     with pytest.raises(ResourceAllocationRuntimeException):
@@ -319,9 +319,21 @@ def test_a_broker_without_resources_is_reported_as_such(seam: Seam, queue: Queue
 
 @requirement("7.3-29")
 @needs("transactions")
-def test_a_commit_that_ends_in_a_rollback_says_so(seam: Seam, queue: Queue, other_session: Session) -> None:
-    session = seam.connect().create_session(Session.SESSION_TRANSACTED)
-    seam.refuse(lambda number: number == 1)
+def test_a_commit_that_the_broker_takes_nothing_of_says_that_it_was_rolled_back(
+    interceptor: Interceptor, queue: Queue, other_session: Session
+) -> None:
+    session = interceptor.connect().create_session(Session.SESSION_TRANSACTED)
+    interceptor.refuse(lambda number: number == 0)
+    send_texts(session, queue, "1")
+    with pytest.raises(TransactionRolledBackException):
+        session.commit()
+
+
+@requirement("7.3-29")
+@needs("transactions", "transactions_atomic")
+def test_a_commit_that_ends_in_a_rollback_says_so(interceptor: Interceptor, queue: Queue, other_session: Session) -> None:
+    session = interceptor.connect().create_session(Session.SESSION_TRANSACTED)
+    interceptor.refuse(lambda number: number == 1)
     send_texts(session, queue, "1", "2", "3")
     with pytest.raises(TransactionRolledBackException):
         session.commit()
@@ -329,16 +341,18 @@ def test_a_commit_that_ends_in_a_rollback_says_so(seam: Seam, queue: Queue, othe
 
 
 @requirement("7.3-30")
-@needs("transactions")
-def test_a_commit_of_a_context_that_ends_in_a_rollback_says_so(seam: Seam, queue: Queue, other_session: Session) -> None:
-    context = seam.context(JMSContext.SESSION_TRANSACTED)
-    seam.refuse(lambda number: number == 1)
+@needs("transactions", "transactions_atomic")
+def test_a_commit_of_a_context_that_ends_in_a_rollback_says_so(
+    interceptor: Interceptor, queue: Queue, other_session: Session
+) -> None:
+    context = interceptor.context(JMSContext.SESSION_TRANSACTED)
+    interceptor.refuse(lambda number: number == 1)
     context.create_producer().send(queue, "1").send(queue, "2").send(queue, "3")
     with pytest.raises(TransactionRolledBackRuntimeException):
         context.commit()
     consumer = other_session.create_consumer(queue)
     expect_nothing(consumer, other_session, queue)
-    seam.refuse(lambda _: False)
+    interceptor.refuse(lambda _: False)
     context.create_producer().send(queue, "of the next transaction")
     context.commit()
     assert receive_text(consumer) == "of the next transaction"

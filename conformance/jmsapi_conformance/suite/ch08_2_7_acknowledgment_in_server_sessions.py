@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,9 +12,21 @@ import pytest
 from jmsapi import Connection, ConnectionConsumer, IllegalStateException, Message, Queue, Session, Topic
 from jmsapi.asf import SampleServerSessionPool
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import PATIENCE_MS, QUIET_MS, Recorder, eventually, finish, in_thread, receive_texts, send_texts
+from jmsapi_conformance.kit import (
+    PATIENCE_MS,
+    QUIET_MS,
+    Recorder,
+    eventually,
+    expect_nothing_for,
+    finish,
+    in_thread,
+    receive_texts,
+    send_texts,
+    text_of,
+)
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._facilities import Nobody, RecordingPool, duck, serving
+from jmsapi_conformance.suite._subscriptions import each_named_kind, each_shared_kind, subscribe
 
 # ---- acknowledgement
 
@@ -94,31 +108,88 @@ def test_nothing_is_lost_and_nothing_processed_twice_with_more_messages_than_ser
 
 # ---- subscriptions
 
+TEXTS = [str(number) for number in range(20)]
 
-@requirement("SHS-46", "SHS-47", "SHS-48", "8.2-1")
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("durable", marks=needs("durable_subscription")),
-        pytest.param("shared", marks=needs("shared_subscription")),
-        pytest.param("shared_durable", marks=needs("shared_durable_subscription")),
-    ],
-)
+
+@contextmanager
+def served(
+    connection: Connection, kind: str, topic: Topic, name: str, selector: str | None = None, most: int = 3
+) -> Generator[Recorder]:
+    """Have a named subscription served by a pool."""
+    listener = Recorder()
+    create: Callable[..., ConnectionConsumer] = getattr(connection, f"create_{kind.replace(' ', '_')}_connection_consumer")
+    with SampleServerSessionPool(connection, 2, lambda: listener) as pool, create(topic, name, selector, pool, most):
+        yield listener
+
+
+@requirement("SHS-46", "SHS-47", "8.2-1")
+@each_named_kind
 def test_a_subscription_can_be_served_by_a_pool(
     connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
 ) -> None:
     connection = connect(client_id=names.client_id())
     name = names.subscription()
-    listener = Recorder()
-    create: Callable[..., ConnectionConsumer] = getattr(connection, f"create_{kind}_connection_consumer")
-    with SampleServerSessionPool(connection, 2, lambda: listener) as pool:
-        with create(topic, name, None, pool, 3):
-            send_texts(other_session, topic, "1", "2")
-            assert sorted(map(str, listener.wait_for_texts(2))) == ["1", "2"]
-        if "durable" in kind:
-            send_texts(other_session, topic, "meanwhile")
-            with create(topic, name, None, pool, 3):
-                assert listener.wait_for_texts(3)[2] == "meanwhile"
+    with served(connection, kind, topic, name) as listener:
+        send_texts(other_session, topic, "1", "2")
+        assert sorted(map(str, listener.wait_for_texts(2))) == ["1", "2"]
+    send_texts(other_session, topic, "meanwhile")
+    with served(connection, kind, topic, name, most=1) as listener:
+        send_texts(other_session, topic, "later")
+        expected = ["meanwhile", "later"] if "durable" in kind else ["later"]
+        assert sorted(map(str, listener.wait_for_texts(len(expected)))) == sorted(expected)
+
+
+@requirement("SHS-46", "SHS-47", "8.2-1")
+@needs("topic_selector")
+@each_named_kind
+def test_a_pool_gets_of_a_subscription_what_its_selector_selects(
+    connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
+) -> None:
+    with served(connect(client_id=names.client_id()), kind, topic, names.subscription(), "a = 1", 1) as listener:
+        for number, text in ((2, "before"), (1, "1"), (2, "between"), (1, "2")):
+            send_texts(other_session, topic, text, a=number)
+        assert sorted(map(str, listener.wait_for_texts(2))) == ["1", "2"]
+        send_texts(other_session, topic, "3", a=1)
+        assert sorted(map(str, listener.wait_for_texts(3))) == ["1", "2", "3"]
+
+
+@requirement("SHS-48")
+@each_shared_kind
+def test_a_pool_and_a_consumer_of_one_subscription_share_its_messages(
+    connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
+) -> None:
+    name = names.subscription()
+    ordinary = subscribe(connect(prefetch=1).create_session(), kind, topic, name)
+    received: list[str] = []
+    with served(connect(prefetch=1), kind, topic, name, most=1) as listener:
+        send_texts(other_session, topic, *TEXTS)
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while len(received) + len(listener.messages) < len(TEXTS) and time.monotonic() < end:
+            if (message := ordinary.receive(20)) is not None:
+                received.append(str(text_of(message)))
+        expect_nothing_for(ordinary)
+    assert sorted(received + list(map(str, listener.texts))) == sorted(TEXTS)
+    assert received
+    assert listener.texts
+    ordinary.close()
+
+
+@requirement("SHS-46", "SHS-47")
+@each_shared_kind
+def test_pools_of_one_subscription_share_its_messages_and_those_of_another_get_them_all(
+    connect: Connect, topic: Topic, other_session: Session, names: Names, kind: str
+) -> None:
+    name = names.subscription()
+    with (
+        served(connect(prefetch=1), kind, topic, name, most=1) as first,
+        served(connect(prefetch=1), kind, topic, name, most=1) as second,
+        served(connect(), kind, topic, names.subscription()) as other,
+    ):
+        send_texts(other_session, topic, *TEXTS)
+        assert sorted(map(str, other.wait_for_texts(len(TEXTS)))) == sorted(TEXTS)
+        eventually(lambda: len(first.messages) + len(second.messages) >= len(TEXTS), "all is handled")
+        time.sleep(QUIET_MS / 1000)
+    assert sorted(map(str, first.texts + second.texts)) == sorted(TEXTS)
 
 
 @requirement("ASF-17")

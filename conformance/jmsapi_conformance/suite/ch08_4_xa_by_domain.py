@@ -6,6 +6,7 @@ import pytest
 
 from jmsapi import (
     InvalidDestinationException,
+    JMSException,
     QueueConnection,
     QueueConnectionFactory,
     QueueSession,
@@ -52,6 +53,29 @@ def test_an_xa_session_shares_subscriptions_like_any_other(xa_session: XASession
             again = receive(other)
             assert (text_of(again), again.jms_redelivered) == ("x", True)
             assert other.receive_no_wait() is None
+
+
+@needs("xa", "shared_durable_subscription", "shared_unsubscribe")
+@requirement("6.11.4-6")
+@pytest.mark.parametrize("prepared", [False, True])
+def test_unsubscribing_is_an_error_while_a_branch_holds_a_message_without_a_consumer(
+    xa_session: XASession, other_session: Session, names: Names, prepared: bool
+) -> None:
+    session, resource, xid, name = xa_session.session, xa_session.xa_resource, new_xid(), names.subscription()
+    topic = session.create_topic(names.topic())
+    with session.create_shared_durable_consumer(topic, name) as consumer:
+        send_texts(other_session, topic, "x")
+        resource.start(xid, TMNOFLAGS)
+        assert text_of(receive(consumer)) == "x"
+        resource.end(xid, TMSUCCESS)
+    if prepared:
+        resource.prepare(xid)
+    with pytest.raises(JMSException):
+        other_session.unsubscribe(name)
+    resource.rollback(xid)
+    with other_session.create_shared_durable_consumer(topic, name) as consumer:
+        assert text_of(receive(consumer)) == "x"
+    other_session.unsubscribe(name)
 
 
 @requirement("8.4-1")

@@ -23,8 +23,9 @@ from jmsapi import (
 )
 from jmsapi.listener import MessageDrivenContext, container_mode
 from jmsapi.transactions import LocalTransactions
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
-from jmsapi_conformance.kit import QUIET_MS, expect_nothing, receive, receive_text, receive_texts, send_texts
+from jmsapi_conformance.kit import QUIET_MS, expect_nothing, receive, receive_text, receive_texts, send_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._deployed import Script, deployed
 
@@ -240,41 +241,68 @@ def test_the_sessions_of_one_domain_have_no_other_mode_either(
         assert (of_topics.transacted, of_topics.acknowledge_mode) == (False, Session.AUTO_ACKNOWLEDGE)
 
 
+def refuses_to_end(factory: ConnectionFactory, queue: Queue, text: str) -> None:
+    """No session or context that asks for a local transaction has one: what it sends is sent, or part of the global one."""
+    with factory.create_connection() as connection, connection.create_session(True, 0) as session:
+        send_texts(session, queue, text)
+        for method in (session.commit, session.rollback):
+            with pytest.raises(IllegalStateException):
+                method()
+    with factory.create_context(session_mode=JMSContext.SESSION_TRANSACTED) as context:
+        context.create_producer().send(queue, text)
+        for refused in (context.commit, context.rollback):
+            with pytest.raises(IllegalStateRuntimeException):
+                refused()
+
+
 @requirement("10.3-8")
 @needs("transactions")
 @contained
 def test_there_is_no_local_transaction_with_one_or_without(
     transactions: LocalTransactions, factory: ConnectionFactory, queue: Queue, other_session: Session
 ) -> None:
-    with factory.create_connection() as connection, connection.create_session(True, 0) as session:
-        for method in (session.commit, session.rollback):
-            with pytest.raises(IllegalStateException):
-                method()
+    refuses_to_end(factory, queue, "at once")
     with transactions.begin() as transaction:
-        with factory.create_context(session_mode=JMSContext.SESSION_TRANSACTED) as context:
-            context.create_producer().send(queue, "text")
-            for refused in (context.commit, context.rollback):
-                with pytest.raises(IllegalStateRuntimeException):
-                    refused()
+        refuses_to_end(factory, queue, "never")
         transaction.set_rollback_only()
-    expect_nothing(other_session.create_consumer(queue), other_session, queue)
+    with transactions.begin():
+        refuses_to_end(factory, queue, "committed")
+    consumer = other_session.create_consumer(queue)
+    assert receive_texts(consumer, 4) == ["at once", "at once", "committed", "committed"]
+    expect_nothing(consumer, other_session, queue)
 
 
 @requirement("10.3-8")
 @needs("transactions")
 @contained
 def test_to_acknowledge_has_no_effect(
-    transactions: LocalTransactions, factory: ConnectionFactory, queue: Queue, other_session: Session
+    transactions: LocalTransactions, factory: ConnectionFactory, queue: Queue, other_session: Session, backend: Backend
 ) -> None:
     send_texts(other_session, queue, "text")
     for again in (True, False):
         with transactions.begin() as transaction, factory.create_connection() as connection:
             connection.start()
             message = receive(connection.create_session(Session.CLIENT_ACKNOWLEDGE).create_consumer(queue))
-            assert message.jms_redelivered is not again
+            assert message.jms_redelivered is not again or not backend.capabilities.redelivered_flag
             message.acknowledge()
             if again:
                 transaction.set_rollback_only()
+    expect_nothing(other_session.create_consumer(queue), other_session, queue)
+
+
+@requirement("10.3-8")
+@contained
+def test_without_a_transaction_nobody_need_acknowledge(
+    transactions: LocalTransactions, factory: ConnectionFactory, queue: Queue, other_session: Session
+) -> None:
+    send_texts(other_session, queue, "1", "2")
+    with factory.create_connection() as connection:
+        connection.start()
+        session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+        consumer = session.create_consumer(queue)
+        first = receive(consumer)
+        session.recover()
+        assert (text_of(first), receive_text(consumer)) == ("1", "2")
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 

@@ -163,6 +163,7 @@ ON_CLOSED: dict[str, Callable[[JMSContext, Queue, Topic], object]] = {
     "session_mode": lambda context, _, __: context.session_mode,
     "start": lambda context, _, __: context.start(),
     "stop": lambda context, _, __: context.stop(),
+    "request": lambda context, queue, _: context.request(queue, "text", timeout_ms=100),
     "transacted": lambda context, _, __: context.transacted,
     "unsubscribe": lambda context, _, __: context.unsubscribe("name"),
 }

@@ -22,9 +22,9 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import receive, receive_text, receive_texts, text_of
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("11.2.4-1")
@@ -181,13 +181,13 @@ def test_send_returns_the_producer(context: JMSContext, session: Session, queue:
 
 
 @requirement("11.2.4-23")
-def test_a_producer_is_light_and_needs_no_closing(seam: Seam, queue: Queue) -> None:
+def test_a_producer_is_light_and_needs_no_closing(interceptor: Interceptor, queue: Queue) -> None:
     assert not hasattr(JMSProducer, "close")
-    context = seam.context()
+    context = interceptor.context()
     context.create_producer().send(queue, "text")
-    before = list(seam.calls)
+    before = list(interceptor.calls)
     made = [context.create_producer() for _ in range(10_000)]
-    assert seam.calls == before
+    assert interceptor.calls == before
     assert all(isinstance(producer, JMSProducer) for producer in made)
 
 

@@ -88,11 +88,17 @@ def test_timestamps_may_be_disabled_as_a_hint(context: JMSContext, session: Sess
 def test_message_ids_may_be_disabled_as_a_hint(context: JMSContext, session: Session, queue: Queue) -> None:
     producer = context.create_producer()
     assert producer.disable_message_id is False
-    producer.send(queue, "with").set_disable_message_id(True).send(queue, "without")
-    first, second = (message.jms_message_id for message in receive_all(session.create_consumer(queue), 2))
-    assert first is not None
-    assert first.startswith("ID:")
-    assert second is None or second.startswith("ID:")
+    producer.send(queue, "with").set_disable_message_id(True)
+    assert producer.disable_message_id is True
+    producer.send(queue, "without").send(queue, "without").set_disable_message_id(False)
+    assert producer.disable_message_id is False
+    producer.send(queue, "with")
+    ids = [message.jms_message_id for message in receive_all(session.create_consumer(queue), 4)]
+    assert ids[0] is not None
+    assert ids[3] is not None
+    given = [one for one in ids if one is not None]
+    assert all(one.startswith("ID:") and len(one) > len("ID:") for one in given)
+    assert len(set(given)) == len(given)
 
 
 @requirement("11.2.4-15")

@@ -12,6 +12,7 @@ from jmsapi import (
     Topic,
 )
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import (
     HeldRecorder,
     Recorder,
@@ -23,7 +24,6 @@ from jmsapi_conformance.kit import (
     send_texts,
 )
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 ANY = JMSContext.AUTO_ACKNOWLEDGE
 
@@ -70,32 +70,32 @@ def test_closing_a_context_rolls_its_transaction_back(
 @requirement("11.2.6-2")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)], ids=str)
 def test_closing_the_last_context_of_a_connection_closes_the_connection(
-    seam: Seam, queue: Queue, other_session: Session, order: tuple[int, ...]
+    interceptor: Interceptor, queue: Queue, other_session: Session, order: tuple[int, ...]
 ) -> None:
-    first = seam.context()
+    first = interceptor.context()
     contexts = [first, first.create_context(ANY)]
     contexts.append(contexts[1].create_context(ANY))
     consumer = other_session.create_consumer(queue)
     for number in order:
-        assert "close" not in seam.calls
+        assert "close" not in interceptor.calls
         contexts[number].create_producer().send(queue, str(number))
         assert receive_text(consumer) == str(number)
         contexts[number].close()
         contexts[number].close()
-    assert seam.calls.count("close") == 1
+    assert interceptor.calls.count("close") == 1
     for context in contexts:
         with pytest.raises(IllegalStateRuntimeException):
             context.create_context(ANY)
 
 
 @requirement("11.2.6-2")
-def test_a_context_that_was_never_used_counts_too(seam: Seam) -> None:
-    first = seam.context()
+def test_a_context_that_was_never_used_counts_too(interceptor: Interceptor) -> None:
+    first = interceptor.context()
     second = first.create_context(ANY)
     first.close()
-    assert "close" not in seam.calls
+    assert "close" not in interceptor.calls
     second.close()
-    assert seam.calls.count("close") == 1
+    assert interceptor.calls.count("close") == 1
 
 
 @requirement("11.2.6-2")

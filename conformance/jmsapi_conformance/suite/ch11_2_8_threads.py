@@ -81,7 +81,8 @@ def test_close_may_come_from_another_thread(context: JMSContext, queue: Queue) -
 @requirement("11.2.8-3")
 def test_close_from_another_thread_ends_receive_body_and_one_context_only(context: JMSContext, queue: Queue) -> None:
     second = context.create_context(ANY)
-    waiting = must_wait(lambda: second.create_consumer(queue).receive_body(str))
+    consumer = second.create_consumer(queue)
+    waiting = must_wait(lambda: consumer.receive_body(str))
     finish(in_thread(second.close))
     assert finish(waiting) is None
     context.create_producer().send(queue, "text")

@@ -158,7 +158,7 @@ def test_a_subscription_is_not_durable_unless_that_is_said(
 
 
 @requirement("12.1-13")
-@needs("shared_durable_subscription", "unsubscribe")
+@needs("shared_durable_subscription", "unsubscribe", "shared_unsubscribe")
 def test_a_durable_subscription_has_the_name_that_is_given(
     factory: ConnectionFactory, topic: Topic, names: Names, other_session: Session
 ) -> None:

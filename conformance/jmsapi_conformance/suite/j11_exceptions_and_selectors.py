@@ -14,13 +14,13 @@ from jmsapi import (
     Session,
     Topic,
 )
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import PATIENCE_MS, QUIET_MS, eventually, outcome_of, receive_text, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 
 @requirement("J11-25")
-def test_calls_of_a_slow_exception_listener_do_not_overlap(seam: Seam, queue: Queue) -> None:
+def test_calls_of_a_slow_exception_listener_do_not_overlap(interceptor: Interceptor, queue: Queue) -> None:
     entered, met, going, running = threading.Event(), threading.Event(), threading.Event(), threading.Lock()
     alone: list[bool] = []
 
@@ -32,15 +32,15 @@ def test_calls_of_a_slow_exception_listener_do_not_overlap(seam: Seam, queue: Qu
         if free:
             running.release()
 
-    connection = seam.connect()
+    connection = interceptor.connect()
     connection.exception_listener = listen
-    seam.hold()
-    seam.refuse(lambda _: True)
+    interceptor.hold()
+    interceptor.refuse(lambda _: True)
     for _ in range(2):
         session = connection.create_session()
         session.create_producer(queue).send(session.create_message(), delivery_mode=1, priority=4, time_to_live_ms=0)
-    eventually(lambda: seam.held == 2, "both answers are there")
-    seam.let_go()
+    eventually(lambda: interceptor.held == 2, "both answers are there")
+    interceptor.let_go()
     assert entered.wait(PATIENCE_MS / 1000)
     # Time for a second call to come in while the first is held; only time can show that none does.
     assert not met.wait(QUIET_MS / 1000)
@@ -50,12 +50,12 @@ def test_calls_of_a_slow_exception_listener_do_not_overlap(seam: Seam, queue: Qu
 
 
 @requirement("J11-29")
-def test_a_provider_without_resources_says_so(seam: Seam) -> None:
-    seam.full = True
-    factory = seam.factory()
+def test_a_provider_without_resources_says_so(interceptor: Interceptor) -> None:
+    interceptor.full = True
+    factory = interceptor.factory()
     with pytest.raises(ResourceAllocationException):
         factory.create_connection()
-    seam.full = False
+    interceptor.full = False
     with factory.create_connection() as connection:
         assert connection.create_session() is not None
 

@@ -14,6 +14,7 @@ from jmsapi import (
     TextMessage,
 )
 from jmsapi_conformance.fixtures import Names
+from jmsapi_conformance.interceptor import Interceptor
 from jmsapi_conformance.kit import (
     Recorder,
     eventually,
@@ -22,12 +23,12 @@ from jmsapi_conformance.kit import (
     finish,
     must_wait,
     receive,
+    receive_all,
     receive_text,
     send_texts,
     text_of,
 )
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.seam import Seam
 
 OVERDUE_MS = 200
 """How far the clock of a broker may be behind ours."""
@@ -85,6 +86,23 @@ def test_without_a_time_to_live_a_message_does_not_expire(session: Session, queu
     assert (text_of(received), received.jms_expiration) == ("text", 0)
 
 
+@requirement("J11-14")
+def test_a_time_to_live_of_zero_goes_before_that_of_the_producer(session: Session, queue: Queue, other_session: Session) -> None:
+    producer = session.create_producer(queue)
+    producer.time_to_live = 50
+    message = session.create_text_message("by its send")
+    producer.send(message, delivery_mode=2, priority=4, time_to_live_ms=0)
+    producer.send(session.create_text_message("expires"))
+    producer.time_to_live = 0
+    producer.send(session.create_text_message("by its producer"))
+    time.sleep(0.2)
+    consumer = other_session.create_consumer(queue)
+    assert [(text_of(one), one.jms_expiration) for one in receive_all(consumer, 2)] == [
+        ("by its send", 0),
+        ("by its producer", 0),
+    ]
+
+
 @requirement("J11-15")
 @needs("transactions")
 def test_in_a_transaction_the_time_to_live_counts_from_the_send_call(
@@ -104,14 +122,14 @@ def test_in_a_transaction_the_time_to_live_counts_from_the_send_call(
 
 
 @requirement("J11-18")
-def test_send_returns_when_the_message_was_sent(seam: Seam, queue: Queue, other_session: Session) -> None:
-    session = seam.connect().create_session()
+def test_send_returns_when_the_message_was_sent(interceptor: Interceptor, queue: Queue, other_session: Session) -> None:
+    session = interceptor.connect().create_session()
     message = session.create_text_message("text")
     producer = session.create_producer(queue)
-    seam.hold()
+    interceptor.hold()
     pending = must_wait(lambda: producer.send(message))
-    eventually(lambda: seam.held, "the broker has answered")
-    seam.let_go()
+    eventually(lambda: interceptor.held, "the broker has answered")
+    interceptor.let_go()
     finish(pending)
     assert message.jms_message_id
     assert message.jms_destination == queue

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jmsapi import ConnectionFactory, JMSContext, JMSException, Message, Queue, Session
+from jmsapi import ConnectionFactory, JMSContext, JMSException, Message, Queue, Session, Topic
 from jmsapi.listener import (
     Acknowledge,
     JMSDestinationListener,
@@ -23,9 +23,10 @@ from jmsapi.listener import (
     definitions,
     deploy,
 )
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.kit import eventually, expect_nothing, send_texts
 from jmsapi_conformance.marks import needs, requirement
-from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, bound, decorated, refused
+from jmsapi_conformance.suite._annotated import QUEUE, TOPIC, Decorator, binding, bound, decorated, refused
 
 __all__ = ["bound"]
 
@@ -46,8 +47,14 @@ def test_a_listener_without_a_type_is_refused() -> None:
 
 
 @requirement("MDB-36")
-def test_a_destination_of_another_type_than_is_said_is_refused(bound: str) -> None:
-    assert bound in refused(decorated(JMSListener(lookup=bound, type=TOPIC)))
+@pytest.mark.parametrize(("kind", "said", "right"), [("queue", TOPIC, QUEUE), ("topic", QUEUE, TOPIC)])
+def test_a_destination_of_another_type_than_is_said_is_refused(
+    queue: Queue, topic: Topic, backend: Backend, kind: str, said: str, right: str
+) -> None:
+    with binding(queue if kind == "queue" else topic, backend) as bound:
+        assert bound in refused(decorated(JMSListener(lookup=bound, type=said)))
+        (one,) = definitions(decorated(JMSListener(lookup=bound, type=right)))
+        assert one.spec.for_topic is (kind == "topic")
 
 
 @requirement("MDB-74")

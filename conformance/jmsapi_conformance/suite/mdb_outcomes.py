@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -118,11 +119,13 @@ def test_a_system_exception_is_wrapped_and_costs_the_instance_an_application_exc
 @requirement("MDB-50", "MDB-53", "MDB-59", "MDB-62")
 @pytest.mark.parametrize("attribute", [NOT_SUPPORTED, BEAN])
 @pytest.mark.parametrize("error", [RolledBack("once"), KeptOn("once"), ValueError("once")], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("mode", ["Auto-acknowledge", "Dups-ok-acknowledge"])
 def test_without_a_container_transaction_whatever_is_raised_brings_the_message_back_at_once(
-    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str, error: BaseException
+    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str, error: BaseException, mode: str
 ) -> None:
     script = Script({"first": [error]})
-    with deployed(factory, script, queue, transactionAttribute=attribute, start=False) as deployment:
+    terms: dict[str, Any] = {"transactionAttribute": attribute, "acknowledgeMode": mode}
+    with deployed(factory, script, queue, start=False, **terms) as deployment:
         send_texts(other_session, queue, "first", "second")
         deployment.start()
         seen = script.wait_for(3)
@@ -147,6 +150,25 @@ def test_without_a_container_transaction_too_a_system_exception_is_wrapped_and_c
     (told,) = script.errors
     assert isinstance(told, EJBException)
     assert told.__cause__ is error
+
+
+@requirement("MDB-49", "MDB-51", "MDB-56")
+@pytest.mark.parametrize("attribute", [pytest.param(REQUIRED, marks=needs("transactions")), NOT_SUPPORTED, BEAN])
+def test_a_system_exception_is_logged_with_its_traceback(
+    factory: ConnectionFactory, queue: Queue, other_session: Session, attribute: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = ValueError("once")
+    with (
+        caplog.at_level(logging.WARNING, logger="jmsapi"),
+        deployed(factory, script := Script({"m": [error]}), queue, on_error=None, transactionAttribute=attribute) as deployment,
+    ):
+        send_texts(other_session, queue, "m")
+        script.wait_for(2)
+        (endpoint,) = deployment.health.endpoints
+    logged = [one for one in caplog.records if one.exc_info is not None and one.exc_info[1] is error]
+    assert len(logged) == 1
+    assert logged[0].levelno >= logging.WARNING
+    assert endpoint.name in logged[0].getMessage()
 
 
 @requirement("MDB-52")

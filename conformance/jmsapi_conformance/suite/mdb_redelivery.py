@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from jmsapi import ConnectionFactory, Message, Queue, Session
+from jmsapi import ConnectionFactory, Message, Queue, Session, Topic
 from jmsapi.listener import MessageDrivenContext
 from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Names
 from jmsapi_conformance.kit import eventually, expect_nothing, receive, send_texts
 from jmsapi_conformance.marks import needs, requirement
+from jmsapi_conformance.suite._annotated import TOPIC
 from jmsapi_conformance.suite._deployed import Script, deployed
 
 ATTRIBUTES = ["Required", "NotSupported", "Bean"]
@@ -95,6 +96,21 @@ def test_at_the_limit_a_message_is_forwarded_with_all_it_had_and_the_cause(
     assert found.get_string_property("jmsapi_dead_letter_origin") == queue.queue_name
     assert found.get_string_property("jmsapi_dead_letter_message_id") == message.jms_message_id
     assert found.get_int_property("jmsapi_dead_letter_deliveries") == 2
+    expect_nothing(other_session.create_consumer(queue), other_session, queue)
+
+
+@requirement("MDB-70")
+def test_at_the_limit_a_message_is_forwarded_to_all_who_subscribe_to_a_topic(
+    factory: ConnectionFactory, queue: Queue, topic: Topic, other_session: Session, attribute: str
+) -> None:
+    script = always("poison")
+    terms: dict[str, Any] = {"redeliveryLimit": 1, "deadLetterDestination": topic.topic_name, "deadLetterType": TOPIC}
+    subscribers = [other_session.create_consumer(topic) for _ in range(2)]
+    with deployed(factory, script, queue, transactionAttribute=attribute, **terms):
+        send_texts(other_session, queue, "poison", "good")
+        found = [receive(one) for one in subscribers]
+        eventually(lambda: "good" in script.texts, "the next one is handled")
+    assert [(one.get_body(str), one.get_int_property("jmsapi_dead_letter_deliveries")) for one in found] == [("poison", 2)] * 2
     expect_nothing(other_session.create_consumer(queue), other_session, queue)
 
 

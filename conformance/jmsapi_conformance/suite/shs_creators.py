@@ -17,7 +17,9 @@ from jmsapi import (
     Topic,
     UnsupportedFeatureException,
 )
+from jmsapi_conformance.backend import Backend
 from jmsapi_conformance.fixtures import Connect, Names
+from jmsapi_conformance.kept_subscriptions import queues_behind
 from jmsapi_conformance.kit import expect_nothing, receive_text, receive_texts, send_texts
 from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._subscriptions import each_shared_kind, in_total, received_between, subscribe
@@ -128,7 +130,7 @@ def test_the_creators_share_or_fail_with_the_name_of_what_is_missing(
 @needs("shared_durable_subscription")
 @pytest.mark.parametrize("with_id", [True, False], ids=["with client id", "without client id"])
 def test_no_queue_of_a_similar_name_gives_what_a_subscription_holds(
-    connect: Connect, topic: Topic, other_session: Session, names: Names, with_id: bool
+    backend: Backend, connect: Connect, topic: Topic, other_session: Session, names: Names, with_id: bool
 ) -> None:
     client_id, name = names.client_id() if with_id else None, names.subscription()
     session = connect(client_id=client_id).create_session()
@@ -142,6 +144,11 @@ def test_no_queue_of_a_similar_name_gives_what_a_subscription_holds(
             continue
         assert consumer.receive(20) is None
         consumer.close()
+    for real in queues_behind(backend.capabilities, client_id, name, topic.topic_name):
+        with pytest.raises(InvalidDestinationException):
+            other_session.create_consumer(other_session.create_queue(real))
+        with pytest.raises(InvalidDestinationException):
+            send_texts(other_session, other_session.create_queue(real), "not of the topic")
     consumer = session.create_shared_durable_consumer(topic, name)
     assert receive_text(consumer) == "kept"
     consumer.close()

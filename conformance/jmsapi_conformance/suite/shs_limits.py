@@ -1,5 +1,7 @@
 """Shared subscriptions: how many consumers there may be."""
 
+from typing import Any
+
 import pytest
 
 import jmsapi
@@ -11,7 +13,8 @@ from jmsapi_conformance.marks import needs, requirement
 from jmsapi_conformance.suite._subscriptions import each_shared_kind, in_total, received_between, subscribe
 from jmsapi_conformance.suite._two_apis import refused
 
-OPTION = "max_shared_consumers"
+OPTIONS = {"jmsapi in-process": "max_shared_consumers", "rabbitmq": "rabbit_max_shared_consumers"}
+"""By broker, what limits the consumers; elsewhere, and in providers that do not have it, there is no limit to set."""
 
 
 @requirement("SHS-25")
@@ -21,8 +24,8 @@ def test_the_consumers_of_a_shared_subscription_can_be_limited(
 ) -> None:
     skip_without_the_option(backend)
     name = names.subscription()
-    consumers = [subscribe(limited(connect, 2), kind, topic, name) for _ in range(2)]
-    third = limited(connect, 2)
+    consumers = [subscribe(limited(backend, connect, 2), kind, topic, name) for _ in range(2)]
+    third = limited(backend, connect, 2)
     with refused(third):
         subscribe(third, kind, topic, name)
     send_texts(other_session, topic, *map(str, range(10)))
@@ -58,7 +61,7 @@ def test_closing_a_consumer_makes_room_for_another(
     skip_without_the_option(backend)
     name = names.subscription()
     for text in ("1", "2"):
-        session = limited(connect, 1, mode)
+        session = limited(backend, connect, 1, mode)
         consumer = subscribe(session, kind, topic, name)
         with refused(session):
             subscribe(session, kind, topic, name)
@@ -74,7 +77,7 @@ def test_closing_a_consumer_makes_room_for_another(
 def test_the_limit_holds_for_each_subscription_by_itself(backend: Backend, connect: Connect, topic: Topic, names: Names) -> None:
     skip_without_the_option(backend)
     first, second = names.subscription(), names.subscription()
-    session = limited(connect, 1)
+    session = limited(backend, connect, 1)
     for kind, name in (("shared durable", first), ("shared durable", second), ("shared", first), ("shared", second)):
         subscribe(session, kind, topic, name)
     for kind, name in (("shared durable", first), ("shared", first)):
@@ -82,9 +85,10 @@ def test_the_limit_holds_for_each_subscription_by_itself(backend: Backend, conne
             subscribe(session, kind, topic, name)
 
 
-def limited(connect: Connect, most: int, mode: int = Session.AUTO_ACKNOWLEDGE) -> Session:
+def limited(backend: Backend, connect: Connect, most: int, mode: int = Session.AUTO_ACKNOWLEDGE) -> Session:
     """Create a session of a connection with a limit."""
-    return connect(max_shared_consumers=most).create_session(mode)
+    options: dict[str, Any] = {OPTIONS[backend.capabilities.broker]: most}
+    return connect(**options).create_session(mode)
 
 
 def option_of(backend: Backend) -> object:
@@ -92,7 +96,7 @@ def option_of(backend: Backend) -> object:
     scheme = backend.url.partition(":")[0]
     for entry in jmsapi.known_providers().values():
         if not isinstance(entry, JMSException) and scheme in entry.schemes:
-            field = entry.options().model_fields.get(OPTION)
+            field = entry.options().model_fields.get(OPTIONS.get(backend.capabilities.broker, ""))
             return None if field is None else field.default
     raise AssertionError(f"no provider knows the scheme {scheme!r}")
 
@@ -100,4 +104,4 @@ def option_of(backend: Backend) -> object:
 def skip_without_the_option(backend: Backend) -> None:
     """End the test where consumers cannot be limited."""
     if option_of(backend) is None:
-        pytest.skip(f"this provider has no option {OPTION}")
+        pytest.skip("this provider cannot limit the consumers of a shared subscription here")

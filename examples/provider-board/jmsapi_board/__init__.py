@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import VERSION, Clock, Provider
+from jmsapi.spi import VERSION, Clock, Provider, ProviderTraits
 
 if TYPE_CHECKING:
     from jmsapi.spi import ProviderEntry
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["entry"]
 
 
-class _Entry:
+class _BoardEntry:
     """What the entry point names. It imports what it needs when it is needed."""
 
     spi_version = VERSION
     name = "board"
     schemes = ("board",)
     extra = None
-    # For the conformance suite: a second process would meet another board.
-    in_process = True
+    # A second process would meet another board.
+    traits = ProviderTraits(in_process=True)
 
     def options(self) -> type[ProviderOptions]:
         """A board has no options beyond those of every provider."""
@@ -36,4 +36,4 @@ class _Entry:
         return BoardConnection(options)
 
 
-entry: Final[ProviderEntry] = _Entry()
+entry: Final[ProviderEntry] = _BoardEntry()

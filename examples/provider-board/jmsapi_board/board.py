@@ -11,12 +11,13 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from jmsapi.spi import Address, ConsumerSpec, Delivery, DestinationKind, Envelope, ErrorKind, Handle, Outcome, ProviderError, Tag
+from jmsapi_board.selectors import Filter
 
-__all__ = ["Board", "Consumer", "board_of"]
+__all__ = ["Board", "BoardConsumer", "board_of"]
 
 DEAD: Final = Address(DestinationKind.QUEUE, "dead.letters")
 _numbers = itertools.count(1)
@@ -33,13 +34,13 @@ def board_of(name: str) -> Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Tag):
+class DeliveryNumber(Tag):
     """Names one delivery."""
 
     value: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Waiting:
     """One message in one stock."""
 
@@ -54,7 +55,7 @@ class Stock:
     """Messages in order, and who takes them in turn."""
 
     waiting: list[Waiting] = field(default_factory=list[Waiting])
-    consumers: deque[Consumer] = field(default_factory=deque["Consumer"])
+    consumers: deque[BoardConsumer] = field(default_factory=deque["BoardConsumer"])
 
     def put(self, message: Waiting) -> None:
         """Add a message, or one that comes back, at its place."""
@@ -62,36 +63,44 @@ class Stock:
 
     def give(self) -> None:
         """Hand out what somebody has credit for."""
-        while self.waiting:
-            ready = next((one for one in self.consumers if one.credit > 0), None)
-            if ready is None:
+        for message in list(self.waiting):
+            if not any(one.credit > 0 for one in self.consumers):
                 return
+            ready = next((one for one in self.consumers if one.credit > 0 and one.wants(message)), None)
+            if ready is None:
+                continue
             # It takes its place behind the others.
             self.consumers.remove(ready)
             self.consumers.append(ready)
-            ready.take(self.waiting.pop(0))
+            self.waiting.remove(message)
+            ready.take(message)
 
 
-class Consumer(Handle):
+class BoardConsumer(Handle):
     """A consumer of one stock.
 
     Args:
         deliver: Puts a delivery into the outbox of its connection.
     """
 
-    __slots__ = ("credit", "deliver", "held", "spec", "stock")
+    __slots__ = ("credit", "deliver", "filter", "held", "spec", "stock")
 
-    def __init__(self, spec: ConsumerSpec, stock: Stock, deliver: Callable[[Consumer, Delivery], None]) -> None:
+    def __init__(self, spec: ConsumerSpec, stock: Stock, deliver: Callable[[BoardConsumer, Delivery], None]) -> None:
         self.spec = spec
+        self.filter = None if spec.selector is None else Filter(spec.selector)
         self.stock = stock
         self.deliver = deliver
         self.credit = 0
         self.held: dict[Tag, Waiting] = {}
 
+    def wants(self, message: Waiting) -> bool:
+        """Whether its selector, if it has one, takes the message."""
+        return self.filter is None or self.filter.wants(message.envelope)
+
     def take(self, message: Waiting) -> None:
         """Hold a message until it is settled."""
         self.credit -= 1
-        tag = Number(next(_numbers))
+        tag = DeliveryNumber(next(_numbers))
         self.held[tag] = message
         self.deliver(self, Delivery(tag, message.envelope, message.failures + 1))
 
@@ -102,7 +111,7 @@ class Board:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._queues: dict[str, Stock] = {}
-        self._topics: dict[str, list[Consumer]] = {}
+        self._topics: dict[str, list[BoardConsumer]] = {}
         self._temporary: dict[str, object] = {}
         """By name, each with its owner."""
 
@@ -113,16 +122,17 @@ class Board:
             self._send(envelope, envelope.destination)
 
     def _send(self, envelope: Envelope, to: Address) -> None:
-        place = -envelope.priority, next(_numbers)
+        message = Waiting(envelope, (-envelope.priority, next(_numbers)))
         if to.kind.is_topic:
-            stocks = [consumer.stock for consumer in self._topics.get(to.name, ())]
+            # What a subscriber does not want would wait for ever in a stock that is its own.
+            stocks = [consumer.stock for consumer in self._topics.get(to.name, ()) if consumer.wants(message)]
         else:
             stocks = [self._queues.setdefault(to.name, Stock())]
         for stock in stocks:
-            stock.put(Waiting(envelope, place))
+            stock.put(replace(message))
             stock.give()
 
-    def open(self, owner: object, spec: ConsumerSpec, deliver: Callable[[Consumer, Delivery], None]) -> Consumer:
+    def open(self, owner: object, spec: ConsumerSpec, deliver: Callable[[BoardConsumer, Delivery], None]) -> BoardConsumer:
         """Add a consumer; only its owner may consume from a temporary destination."""
         with self._lock:
             self._check(spec.address)
@@ -130,20 +140,20 @@ class Board:
             if self._temporary.get(spec.address.name, owner) is not owner:
                 raise ProviderError(ErrorKind.DESTINATION, f"{spec.address.name} belongs to another connection")
             if spec.address.kind.is_topic:
-                consumer = Consumer(spec, Stock(), deliver)
+                consumer = BoardConsumer(spec, Stock(), deliver)
                 self._topics.setdefault(spec.address.name, []).append(consumer)
             else:
-                consumer = Consumer(spec, self._queues.setdefault(spec.address.name, Stock()), deliver)
+                consumer = BoardConsumer(spec, self._queues.setdefault(spec.address.name, Stock()), deliver)
             consumer.stock.consumers.append(consumer)
             return consumer
 
-    def credit(self, consumer: Consumer, n: int | None) -> None:
+    def credit(self, consumer: BoardConsumer, n: int | None) -> None:
         """Allow ``n`` more; None takes all credit back."""
         with self._lock:
             consumer.credit = 0 if n is None else consumer.credit + n
             consumer.stock.give()
 
-    def release(self, consumer: Consumer) -> None:
+    def release(self, consumer: BoardConsumer) -> None:
         """End a consumer; what it holds goes back, and a topic's stock goes with it."""
         with self._lock:
             if consumer not in consumer.stock.consumers:
@@ -157,7 +167,7 @@ class Board:
             consumer.held.clear()
             consumer.stock.give()
 
-    def settle(self, consumer: Consumer, tag: Tag, outcome: Outcome, failures: int) -> None:
+    def settle(self, consumer: BoardConsumer, tag: Tag, outcome: Outcome, failures: int) -> None:
         """Say what became of a delivery."""
         with self._lock:
             message = consumer.held.pop(tag, None)

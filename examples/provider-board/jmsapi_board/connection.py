@@ -1,4 +1,4 @@
-"""A connection to a board: the fourteen calls of the seam, and one thread that calls back."""
+"""A connection to a board: the fourteen calls of the SPI, and one thread that calls back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from jmsapi.spi import (
     none,
 )
 from jmsapi.spi.options import ProviderOptions
-from jmsapi_board.board import Board, Consumer, board_of
+from jmsapi_board.board import Board, BoardConsumer, board_of
+from jmsapi_board.selectors import SELECTORS
 
 __all__ = ["BoardConnection"]
 
@@ -40,9 +41,6 @@ CAPABILITIES: Final = Capabilities(
     "1.0",
     # Features: asked for, they are refused with these words.
     transactions=none("a board has no transactions"),
-    # On a topic the library filters by itself; what a queue's consumer does not want must stay for others.
-    queue_selector=none("a board does not look into messages"),
-    topic_selector=none("a board does not look into messages"),
     no_local=none("a board does not know senders"),
     durable_subscription=none("a board forgets subscribers that leave"),
     shared_subscription=none("each subscriber of a topic has its own messages"),
@@ -61,6 +59,7 @@ CAPABILITIES: Final = Capabilities(
     subscription_change_detected=none("a board forgets subscribers that leave"),
     unknown_subscription_reported=none("a board forgets subscribers that leave"),
     expiry_in_broker=none("a board has no clock"),
+    selectors=SELECTORS,
 )
 
 
@@ -78,9 +77,9 @@ class BoardConnection:
         self._outbox: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"jmsapi-board-{next(_numbers)}-io", daemon=True)
         self._lock = threading.Lock()
-        self._consumers: dict[Consumer, Handle] = {}
+        self._consumers: dict[BoardConsumer, Handle] = {}
         """Each with its session."""
-        self._holders: dict[Tag, Consumer] = {}
+        self._holders: dict[Tag, BoardConsumer] = {}
         self._closing: Future[None] | None = None
 
     def _run(self) -> None:
@@ -175,7 +174,7 @@ class BoardConnection:
         if events is not None:
             self._outbox.put(lambda: what(events))
 
-    def _deliver(self, consumer: Consumer, delivery: Delivery) -> None:
+    def _deliver(self, consumer: BoardConsumer, delivery: Delivery) -> None:
         """Called by the board, under its lock."""
         self._holders[delivery.tag] = consumer
 
@@ -190,13 +189,13 @@ class BoardConnection:
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
         """Allow more deliveries."""
-        if isinstance(consumer, Consumer):
+        if isinstance(consumer, BoardConsumer):
             self._here().credit(consumer, n)
         return DONE
 
     def drain(self, consumer: Handle) -> Future[None]:
         """Take credit back; what is on its way comes first."""
-        if isinstance(consumer, Consumer):
+        if isinstance(consumer, BoardConsumer):
             self._here().credit(consumer, None)
         return self._when_sent_out()
 

@@ -1,4 +1,4 @@
-"""Messages: one class for each of the six kinds, over the frozen envelopes of the seam.
+"""Messages: one class for each of the six kinds, over the frozen envelopes of the SPI.
 
 A new message writes into its own containers; a send freezes them into an envelope that the message copies before it writes
 again. A received message is a view of the provider's envelope: nothing is decoded before it is read, and what cannot be
@@ -8,6 +8,7 @@ decoded is a MessageFormatException of the read. The same envelope may stand beh
 |---|---|
 | ``create`` | new and received messages |
 | ``freeze``, ``foreign`` | what a send does; messages that others implement |
+| ``passing_on`` | what tools that pass messages on need beyond the specification |
 | ``headers``, ``properties``, ``base`` | what all kinds share |
 | ``text_message`` and its like | one body each |
 | ``accept``, ``convert``, ``java_text``, ``names``, ``mutf8`` | the rules of values, in and out |
@@ -16,9 +17,10 @@ decoded is a MessageFormatException of the read. The same envelope may stand beh
 from jmsapi._core.message.base import MessageImpl
 from jmsapi._core.message.bytes_message import BytesMessageImpl
 from jmsapi._core.message.create import create, received
-from jmsapi._core.message.freeze import snapshot, stamp
+from jmsapi._core.message.freeze import snapshot, stamp, was_received
 from jmsapi._core.message.map_message import MapMessageImpl
 from jmsapi._core.message.object_message import ObjectMessageImpl
+from jmsapi._core.message.passing_on import drop_properties, encoded_object, set_encoded_object
 from jmsapi._core.message.stream_message import StreamMessageImpl
 from jmsapi._core.message.text_message import TextMessageImpl
 
@@ -30,7 +32,11 @@ __all__ = [
     "StreamMessageImpl",
     "TextMessageImpl",
     "create",
+    "drop_properties",
+    "encoded_object",
     "received",
+    "set_encoded_object",
     "snapshot",
     "stamp",
+    "was_received",
 ]

@@ -165,7 +165,9 @@ def body_value(value: object) -> BodyValue:
     if value is None or isinstance(value, bool | int | float | str):
         return property_value(value)
     raise MessageFormatException(
-        f"a body cannot hold a {type(value).__name__}: it is a bool, int, float, str, bytes, one of the wrappers, or None"
+        f"an entry cannot hold a {type(value).__name__}: it is a bool, int, float, str, bytes, one of the wrappers, or None;"
+        " what is nested travels as JSON text (send the text that json.dumps makes, or a dataclass or pydantic model), or in an"
+        " ObjectMessage (create_object_message)"
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar, get_origin
 
 from jmsapi._core.destination import TemporaryOwner
+from jmsapi._core.message.copied import restored, value_of
 from jmsapi._core.message.parts import BLANK, UNREAD, read_part
 from jmsapi._core.message.properties import Access, Properties
 from jmsapi._core.object_codec import ObjectCodec
@@ -74,14 +75,22 @@ class MessageImpl(Properties):
         if self._property_access is not Access.READ_ONLY:
             self._freeze_properties()
         made = type(self).__new__(type(self))
-        for name in {name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())}:
-            setattr(made, name, getattr(self, name))
+        for name, value in self._state().items():
+            setattr(made, name, value)
         made._overrides = None if self._overrides is None else dict(self._overrides)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Give the same: what a message holds never changes in its place."""
         return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Give the message as a value, without the session and connection behind it; see ``copied``."""
+        return restored, (type(self), value_of(self._state()))
+
+    def _state(self) -> dict[str, Any]:
+        names = {name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())}
+        return {name: getattr(self, name) for name in names}
 
     def acknowledge(self) -> None:
         if self._acknowledge is not None:
@@ -125,6 +134,8 @@ def plain_class(body_type: Any) -> type:
     Raises:
         MessageFormatException: It is no class.
     """
+    if type(body_type) is type:
+        return body_type
     body_class = get_origin(body_type) or body_type
     if isinstance(body_class, type):
         return body_class

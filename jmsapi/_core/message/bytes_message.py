@@ -43,7 +43,7 @@ class BytesMessageImpl(MessageImpl, BytesMessage):
     _kind = MessageKind.BYTES
     _data: bytes | Unread
     _growing: bytearray | None
-    """What is being written; it begins with ``_data``."""
+    """The body while it is being written; it begins with ``_data``."""
     _position: int
 
     def _start_body(self, *, received: bool) -> None:

@@ -16,7 +16,7 @@ from jmsapi._core.object_codec import ObjectCodec
 from jmsapi.api import Destination, Message
 from jmsapi.spi import Address, PlainEnvelope
 
-__all__ = ["snapshot", "stamp"]
+__all__ = ["snapshot", "stamp", "was_received"]
 
 
 def snapshot(
@@ -31,6 +31,7 @@ def snapshot(
     delivery_time: int,
     origin: str | None,
     codec: ObjectCodec | None = None,
+    user: str | None = None,
 ) -> PlainEnvelope:
     """Freeze a message for one send; later changes of the message do not show in the envelope.
 
@@ -44,6 +45,7 @@ def snapshot(
         expiration: Milliseconds since 1970; 0 never.
         delivery_time: Milliseconds since 1970.
         origin: Who sends, for no-local.
+        user: Who sends, as the property JMSXUserID that the message shows from then on; None: nobody says.
         codec: For the object of an ObjectMessage that is not ours; None: the data-only codec.
     Raises:
         MessageFormatException: A message of another implementation holds what JMS does not know, or a received one
@@ -59,7 +61,7 @@ def snapshot(
         message._kind,
         destination,
         body,
-        message._freeze_properties(),
+        message._freeze_properties(user),
         message_id,
         timestamp,
         read_part(message._envelope, "correlation_id") if correlation is UNREAD else correlation,
@@ -71,7 +73,13 @@ def snapshot(
         priority,
         content_type,
         origin,
+        message.delivery.envelope if message._body_read_only and message.delivery is not None else None,
     )
+
+
+def was_received(message: Message) -> bool:
+    """Tell whether a message was received by this library, whatever has been changed in it since."""
+    return isinstance(message, MessageImpl) and message.delivery is not None
 
 
 def stamp(message: Message, envelope: PlainEnvelope, destination: Destination) -> None:

@@ -12,13 +12,14 @@ from typing import Final
 
 from jmsapi.errors import IllegalArgumentException
 
-__all__ = ["DELIVERY_COUNT", "PROVIDER_SET", "NameRule", "rule_for"]
+__all__ = ["DELIVERY_COUNT", "PROVIDER_SET", "USER_ID", "NameRule", "rule_for"]
 
 DELIVERY_COUNT: Final = "JMSXDeliveryCount"
+USER_ID: Final = "JMSXUserID"
 PROVIDER_SET: Final = frozenset(
-    ("JMSXUserID", "JMSXAppID", DELIVERY_COUNT, "JMSXProducerTXID", "JMSXConsumerTXID", "JMSXRcvTimestamp", "JMSXState")
+    (USER_ID, "JMSXAppID", DELIVERY_COUNT, "JMSXProducerTXID", "JMSXConsumerTXID", "JMSXRcvTimestamp", "JMSXState")
 )
-"""What table 3.3 lets only the provider set, on send or on receive."""
+"""Properties that only the provider sets, on send or on receive (table 3.3)."""
 _RESERVED: Final = frozenset(("NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "LIKE", "IN", "IS", "ESCAPE"))
 _START: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Nl", "Sc", "Pc"))
 _PART: Final = _START | {"Nd", "Mc", "Mn", "Cf"}

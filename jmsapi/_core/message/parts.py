@@ -1,4 +1,4 @@
-"""How a message reads the parts of its envelope: late, and with the seam's error turned into a JMS one."""
+"""How a message reads the parts of its envelope: late, and with the SPI's error turned into a JMS one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, Final, SupportsFloat, SupportsIndex, cast
 
 from jmsapi._core.message import accept, convert
 from jmsapi._core.message.headers import Headers
-from jmsapi._core.message.names import DELIVERY_COUNT, PROVIDER_SET, NameRule, rule_for
+from jmsapi._core.message.names import DELIVERY_COUNT, PROVIDER_SET, USER_ID, NameRule, rule_for
 from jmsapi._core.message.parts import UNREAD, Unread, read_part
 from jmsapi.errors import MessageFormatException, MessageNotWriteableException
 from jmsapi.spi import EMPTY_PROPERTIES
@@ -29,7 +29,7 @@ class Access(IntEnum):
     SHARED = 1
     """An envelope holds it, too: copy first."""
     READ_ONLY = 2
-    """It is a received one."""
+    """The message was received."""
 
 
 OWN: Final = Access.OWN
@@ -73,13 +73,19 @@ class Properties(Headers):
         self._properties = dict(self._all_properties())
         self._property_access = OWN
 
-    def _freeze_properties(self) -> Mapping[str, Value]:
-        """Give the properties to an envelope."""
+    def _freeze_properties(self, user: str | None = None) -> Mapping[str, Value]:
+        """Give the properties to an envelope.
+
+        Args:
+            user: Who sends, which the message shows from now on; None: nobody says.
+        """
         properties = self._all_properties()
         if self._property_access is OWN:
             self._property_access = Access.SHARED
-        elif self._property_access is READ_ONLY and not PROVIDER_SET.isdisjoint(properties):
+        if not PROVIDER_SET.isdisjoint(properties):
             properties = {name: value for name, value in properties.items() if name not in PROVIDER_SET}
+        if user is not None:
+            properties = self._properties = {**properties, USER_ID: user}
         return properties
 
     def clear_properties(self) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
 from jmsapi.spi import Address, ErrorKind, ProviderError
 from jmsapi_amqp import engine
 from jmsapi_amqp.codec import Described, Symbol, encode_value
 from jmsapi_amqp.codec.types import ULong
+from jmsapi_amqp.context import ConnectionContext
+from jmsapi_amqp.draining import drain_answered
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
-
-if TYPE_CHECKING:
-    from jmsapi_amqp.connection import Connection
 
 __all__ = ["Source", "Target", "attach_receiver", "attach_sender", "end_link", "end_session", "open_wire_session"]
 
@@ -54,40 +53,40 @@ class Target:
     paired: bool = False
 
 
-def open_wire_session(connection: Connection) -> WireSession:
+def open_wire_session(context: ConnectionContext) -> WireSession:
     """Begin an AMQP session, or take an idle one; what is opened on it is pipelined behind."""
-    if connection.link_lost is not None:
-        raise connection.link_lost
-    while connection.idle_sessions:
-        idle = connection.idle_sessions.pop()
+    if context.link_lost is not None:
+        raise context.link_lost
+    while context.idle_sessions:
+        idle = context.idle_sessions.pop()
         if idle.pointer is not None:
             idle.users = 1
             return idle
-    pointer = engine.new_session(connection.engine_connection)
+    pointer = engine.new_session(context.engine_connection)
     engine.session_set_incoming_capacity(pointer, _WINDOW)
     engine.session_open(pointer)
     session = WireSession(pointer)
-    connection.sessions[pointer] = session
+    context.sessions[pointer] = session
     return session
 
 
-def _pointer(connection: Connection, session: WireSession, asked: str) -> Pointer:
-    if connection.link_lost is not None:
-        raise connection.link_lost
+def _pointer(context: ConnectionContext, session: WireSession, asked: str) -> Pointer:
+    if context.link_lost is not None:
+        raise context.link_lost
     if session.pointer is None:
         raise ProviderError(ErrorKind.CLOSED, f"{asked}: the session has ended")
     return session.pointer
 
 
 async def attach_receiver(
-    connection: Connection, session: WireSession, source: Source, near: Address, asked: str
+    context: ConnectionContext, session: WireSession, source: Source, near: Address, asked: str
 ) -> ReceiverLink:
     """Attach a receiver and wait for the broker's answer.
 
     Raises:
         ProviderError: The broker refused it.
     """
-    parent = _pointer(connection, session, asked)
+    parent = _pointer(context, session, asked)
     pointer = engine.new_receiver(parent, source.name or f"jmsapi:r:{uuid4()}")
     terminus = engine.link_source(pointer)
     if source.address is None:
@@ -111,23 +110,23 @@ async def attach_receiver(
     if source.paired:
         engine.write_data(engine.link_properties(pointer), _PAIRED)
     engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
-    connection.serial += 1
-    link = ReceiverLink(connection, connection.serial, pointer, session, asked, near)
+    context.traffic.serial += 1
+    link = ReceiverLink(context.traffic, context.traffic.serial, pointer, session, asked, near)
     link.has_selector = source.selector is not None
     link.keeps = source.durable
     link.browse = source.browse
-    link.window = connection.book.credit_window
-    await _attach(connection, link, pointer)
+    link.window = context.behaviour.credit_window
+    await _attach(context, link, pointer)
     return link
 
 
-async def attach_sender(connection: Connection, session: WireSession, target: Target, asked: str) -> SenderLink:
+async def attach_sender(context: ConnectionContext, session: WireSession, target: Target, asked: str) -> SenderLink:
     """Attach a sender and wait for the broker's answer.
 
     Raises:
         ProviderError: The broker refused it.
     """
-    parent = _pointer(connection, session, asked)
+    parent = _pointer(context, session, asked)
     pointer = engine.new_sender(parent, target.name or f"jmsapi:{'t' if target.dynamic else 's'}:{uuid4()}")
     terminus = engine.link_target(pointer)
     if target.coordinator:
@@ -145,37 +144,40 @@ async def attach_sender(connection: Connection, session: WireSession, target: Ta
     engine.link_set_rcv_settle_mode(pointer, engine.RCV_FIRST)
     if target.paired:
         engine.write_data(engine.link_properties(pointer), _PAIRED)
-    connection.serial += 1
-    link = SenderLink(connection, connection.serial, pointer, session, asked)
+    context.traffic.serial += 1
+    link = SenderLink(context.traffic, context.traffic.serial, pointer, session, asked)
     link.settles = target.paired
     link.anonymous = target.address is None
-    await _attach(connection, link, pointer)
+    await _attach(context, link, pointer)
     return link
 
 
-async def _attach(connection: Connection, link: SenderLink | ReceiverLink, pointer: Pointer) -> None:
-    connection.links[pointer] = link
-    connection.by_number[link.number] = link
+async def _attach(context: ConnectionContext, link: SenderLink | ReceiverLink, pointer: Pointer) -> None:
+    context.links[pointer] = link
+    context.by_number[link.number] = link
     link.session.links[link.number] = link
     engine.link_open(pointer)
     await link.opened
 
 
-async def end_link(connection: Connection, link: SenderLink | ReceiverLink, *, delete: bool = False) -> None:
-    """End a link and wait until the broker has said so.
+async def end_link(context: ConnectionContext, link: SenderLink | ReceiverLink, *, delete: bool = False) -> None:
+    """End a link and wait until the broker has confirmed it.
 
     Args:
-        connection: Whose link.
+        context: Whose link.
         link: Which; nothing happens when it has ended already.
         delete: Close even a durable subscription's link, which deletes the subscription.
     """
     pointer = link.pointer
     if pointer is None:
         return
-    if not link.leaving:
-        link.leaving = True
+    if isinstance(link, ReceiverLink) and link.draining and not link.leaving:
+        await drain_answered(context, link)
+        pointer = link.pointer
+    if not link.leaving and pointer is not None:
         if isinstance(link, ReceiverLink):
-            link.batch.clear()
+            link.leave(give_back=not context.behaviour.returns_at_once)
+        link.leaving = True
         if link.keeps and not delete:
             engine.link_detach(pointer)
         else:
@@ -184,25 +186,30 @@ async def end_link(connection: Connection, link: SenderLink | ReceiverLink, *, d
     if link.own_session:
         # Once, though its consumer and its session may be released at the same time: by now it may be somebody else's.
         link.own_session = False
-        end_session(connection, link.session)
+        end_session(context, link.session)
 
 
-def end_session(connection: Connection, session: WireSession) -> None:
+def end_session(context: ConnectionContext, session: WireSession) -> None:
     """End an AMQP session with what is left on it; nobody waits for the broker's word."""
     pointer = session.pointer
     if pointer is None:
         return
     if not session.opened.done:
         # proton takes the answer to a begin for a fault of the peer when the session is gone by then.
-        session.opened.when_done(lambda: end_session(connection, session))
+        session.opened.when_done(lambda: end_session(context, session))
         return
-    if connection.book.keeps_sessions and not session.links:
-        connection.idle_sessions.append(session)
+    for link in session.links.values():
+        if not link.opened.done:
+            # Artemis 2.56.0 frees a link twice that it opens when its session has ended, and then writes nothing more.
+            link.opened.when_done(lambda: end_session(context, session))
+            return
+    if context.behaviour.keeps_sessions and not session.links:
+        context.idle_sessions.append(session)
         return
     session.pointer = None
-    connection.sessions.pop(pointer, None)
+    context.sessions.pop(pointer, None)
     for link in list(session.links.values()):
-        connection.forget(link)
+        context.forget(link)
         link.end(ProviderError(ErrorKind.CLOSED, f"{link.asked}: the session is closed"))
     engine.session_close(pointer)
-    connection.ending.add(pointer)
+    context.ending.add(pointer)

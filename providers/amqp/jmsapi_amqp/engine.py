@@ -14,16 +14,20 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, NewType
 
+from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_amqp.codec import decode_value
 from jmsapi_amqp.codec.types import AmqpValue, Symbol
 from jmsapi_amqp.codec.writing import encode_symbol
 
-__all__ = ["Pointer", "read_data", "symbols", "write_data"]
+__all__ = ["Output", "Pointer", "link_recv", "read_data", "symbols", "write_data"]
 
 Pointer = NewType("Pointer", object)
 """A C pointer: hashable, equal by address, dead when its owner is freed."""
 
 _c: Final[Any] = import_module("cproton")
+_lib: Final[Any] = _c.lib
+_ffi: Final[Any] = _c.ffi
+_LITTLE: Final = 4096
 
 # connection, session, transport
 new_connection: Callable[[], Pointer] = _c.pn_connection
@@ -50,7 +54,6 @@ transport_unbind: Callable[[Pointer], int] = _c.pn_transport_unbind
 transport_capacity: Callable[[Pointer], int] = _c.pn_transport_capacity
 transport_push: Callable[[Pointer, bytes | memoryview], int] = _c.pn_transport_push
 transport_pending: Callable[[Pointer], int] = _c.pn_transport_pending
-transport_peek: Callable[[Pointer, int], tuple[int, bytearray]] = _c.pn_transport_peek
 transport_pop: Callable[[Pointer, int], None] = _c.pn_transport_pop
 transport_close_tail: Callable[[Pointer], int] = _c.pn_transport_close_tail
 transport_close_head: Callable[[Pointer], int] = _c.pn_transport_close_head
@@ -68,6 +71,8 @@ sasl: Callable[[Pointer], Pointer] = _c.pn_sasl
 sasl_allowed: Callable[[Pointer, str], None] = _c.pn_sasl_allowed_mechs
 sasl_allow_insecure: Callable[[Pointer, bool], None] = _c.pn_sasl_set_allow_insecure_mechs
 sasl_outcome: Callable[[Pointer], int] = _c.pn_sasl_outcome
+SASL_FAULTS: Final = frozenset({2, 4})
+"""SASL's outcomes "sys" and "sys-temp": no refusal, but a fault of the broker's that may be gone a moment later."""
 new_session: Callable[[Pointer], Pointer] = _c.pn_session
 session_open: Callable[[Pointer], None] = _c.pn_session_open
 session_close: Callable[[Pointer], None] = _c.pn_session_close
@@ -100,11 +105,9 @@ link_set_drain: Callable[[Pointer, bool], None] = _c.pn_link_set_drain
 link_drain: Callable[[Pointer, int], None] = _c.pn_link_drain
 link_current: Callable[[Pointer], Pointer] = _c.pn_link_current
 link_advance: Callable[[Pointer], bool] = _c.pn_link_advance
-link_recv: Callable[[Pointer, int], tuple[int, bytearray]] = _c.pn_link_recv
 link_send: Callable[[Pointer, bytes | memoryview], int] = _c.pn_link_send
 terminus_type: Callable[[Pointer], int] = _c.pn_terminus_get_type
 terminus_set_type: Callable[[Pointer, int], int] = _c.pn_terminus_set_type
-terminus_address: Callable[[Pointer], str | None] = _c.pn_terminus_get_address
 terminus_set_address: Callable[[Pointer, str], int] = _c.pn_terminus_set_address
 terminus_set_durability: Callable[[Pointer, int], int] = _c.pn_terminus_set_durability
 terminus_set_expiry: Callable[[Pointer, int], int] = _c.pn_terminus_set_expiry_policy
@@ -130,6 +133,7 @@ delivery_remote_state: Callable[[Pointer], int] = _c.pn_delivery_remote_state
 disposition_data: Callable[[Pointer], Pointer] = _c.pn_disposition_data
 disposition_condition: Callable[[Pointer], Pointer] = _c.pn_disposition_condition
 disposition_set_failed: Callable[[Pointer, bool], None] = _c.pn_disposition_set_failed
+disposition_set_undeliverable: Callable[[Pointer, bool], None] = _c.pn_disposition_set_undeliverable
 
 # events
 event_peek: Callable[[Pointer], Pointer] = _c.pn_collector_peek
@@ -141,8 +145,6 @@ event_delivery: Callable[[Pointer], Pointer] = _c.pn_event_delivery
 
 # conditions and data
 condition_is_set: Callable[[Pointer], bool] = _c.pn_condition_is_set
-condition_name: Callable[[Pointer], str | None] = _c.pn_condition_get_name
-condition_description: Callable[[Pointer], str | None] = _c.pn_condition_get_description
 condition_info: Callable[[Pointer], Pointer] = _c.pn_condition_info
 data_decode: Callable[[Pointer, bytes], int] = _c.pn_data_decode
 data_encode: Callable[[Pointer, int], tuple[int, bytearray]] = _c.pn_data_encode
@@ -162,6 +164,7 @@ LINK_FLOW: Final[int] = _c.PN_LINK_FLOW
 DELIVERY: Final[int] = _c.PN_DELIVERY
 TRANSPORT_ERROR: Final[int] = _c.PN_TRANSPORT_ERROR
 TRANSPORT_TAIL_CLOSED: Final[int] = _c.PN_TRANSPORT_TAIL_CLOSED
+LOCAL_UNINIT: Final[int] = _c.PN_LOCAL_UNINIT
 REMOTE_ACTIVE: Final[int] = _c.PN_REMOTE_ACTIVE
 RECEIVED: Final[int] = _c.PN_RECEIVED
 ACCEPTED: Final[int] = _c.PN_ACCEPTED
@@ -184,6 +187,51 @@ SASL_NONE: Final[int] = _c.PN_SASL_NONE
 SASL_OK: Final[int] = _c.PN_SASL_OK
 
 
+def _peers_text(read: Callable[[Pointer], Any]) -> Callable[[Pointer], str | None]:
+    """Return a reader of what the peer wrote as text, which need not be UTF-8."""
+
+    def text(place: Pointer) -> str | None:
+        found = read(place)
+        return None if found == _ffi.NULL else bytes(_ffi.string(found)).decode("utf-8", "backslashreplace")
+
+    return text
+
+
+terminus_address: Final = _peers_text(_lib.pn_terminus_get_address)
+condition_name: Final = _peers_text(_lib.pn_condition_get_name)
+condition_description: Final = _peers_text(_lib.pn_condition_get_description)
+
+
+def link_recv(link: Pointer, size: int) -> bytes:
+    """Take the next bytes, ``size`` of them at most, of a link's current delivery; copies them once."""
+    room = bytearray(size)
+    got: int = _lib.pn_link_recv(link, _ffi.from_buffer(room), size)
+    return bytes(room) if got == size else bytes(room[: max(got, 0)])
+
+
+class Output:
+    """What one transport has to write; little of it, such as one acknowledgement, in a room that is used again and again.
+
+    Args:
+        transport: Of the engine.
+    """
+
+    def __init__(self, transport: Pointer) -> None:
+        self._transport = transport
+        self._room = bytearray(_LITTLE)
+        self._view = memoryview(self._room)
+        self._pointer = _ffi.from_buffer(self._room)
+
+    def peek(self, size: int) -> memoryview | None:
+        """Return the first ``size`` bytes, good until the next call; None when the engine has closed its side."""
+        view, pointer = self._view, self._pointer
+        if size > _LITTLE:
+            room = bytearray(size)
+            view, pointer = memoryview(room), _ffi.from_buffer(room)
+        got: int = _lib.pn_transport_peek(self._transport, pointer, size)
+        return None if got < 0 else view[:got]
+
+
 def write_data(place: Pointer, encoded: bytes) -> None:
     """Put encoded AMQP into a place of the engine that takes any data, replacing what was there."""
     data_clear(place)
@@ -191,17 +239,29 @@ def write_data(place: Pointer, encoded: bytes) -> None:
 
 
 def read_data(place: Pointer) -> AmqpValue:
-    """Return what the peer put into such a place, or None when it is empty."""
+    """Return what the peer put into such a place, or None when it is empty.
+
+    Raises:
+        ProviderError: PROTOCOL; it cannot be read.
+    """
     if is_null(place):
         return None
     size = 1024
     while True:
         status, found = data_encode(place, size)
         if status >= 0:
-            return decode_value(bytes(found))[0] if found else None
+            return _value(bytes(found)) if found else None
         if size > 1 << 24:
             return None
         size *= 4
+
+
+def _value(encoded: bytes) -> AmqpValue:
+    try:
+        return decode_value(encoded)[0]
+    except ProviderError as error:
+        text = f"the peer sent a frame that cannot be read: {error.message}"
+        raise ProviderError(ErrorKind.PROTOCOL, text, fatal=True) from error
 
 
 def symbols(names: tuple[str, ...]) -> bytes:

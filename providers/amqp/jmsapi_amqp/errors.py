@@ -1,22 +1,21 @@
-"""AMQP error conditions and library errors as the seam's one exception.
+"""AMQP error conditions and library errors as the SPI's one exception.
 
-Each row was seen on a broker; where one condition means several things, the words of its description decide, and the row
-says whose words they are.
+Each row was seen on a broker. Where a condition says nothing, the words of its description decide, by the tables of the brokers.
 """
 
 from __future__ import annotations
 
-import socket
-import ssl
 from typing import Final, NamedTuple, cast
 
 from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi_brokers import artemis, classic
+from jmsapi_brokers.error_words import ANY_BROKER, kind_of
 
-__all__ = ["Cause", "Redirected", "from_end", "from_os_error", "to_error"]
+__all__ = ["Cause", "Redirected", "from_end", "to_error"]
 
 
 class Cause(NamedTuple):
-    """What a peer said when it refused or ended something."""
+    """A peer's reason for refusing or ending something."""
 
     name: str
     description: str = ""
@@ -35,7 +34,7 @@ class Redirected(ProviderError):
     Args:
         message: As for any error.
         host: Where the other one is.
-        port: Its port; None when it was not told.
+        port: Its port; None when the broker did not give it.
         hostname: What to call it when the connection opens; None for its host.
     """
 
@@ -68,20 +67,16 @@ _KINDS: Final[dict[str, ErrorKind]] = {
     "amqp:transaction:timeout": ErrorKind.ROLLED_BACK,
     "amqp:transaction:unknown-id": ErrorKind.ROLLED_BACK,
 }
-_IN_USE: Final = (
-    "AMQ229200",  # Artemis: maximum number of consumers on a durable subscription's queue
-    "Durable consumer is in use",  # Classic
-    "already has an active",  # Classic
-    "in use",
-)
-_NO_RIGHT: Final = ("AMQ229031", "AMQ229032", "not authorized", "username/password", "User name", "password is invalid")
+_BY_WORDS: Final = frozenset({"amqp:internal-error", "failed", "amqp:illegal-state"})
+"""Conditions that say nothing: what has happened is in the broker's words."""
+_WORDS: Final = (artemis.ERRORS, classic.ERRORS, ANY_BROKER)
 
 
 def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = False) -> ProviderError:
     """Return the error for a peer's refusal.
 
     Args:
-        cause: What the peer said.
+        cause: The peer's reason.
         asked: What was asked for, as the beginning of a sentence.
         selector: Whether the refused link carried a selector.
         fatal: Whether the whole connection is of no more use.
@@ -90,26 +85,17 @@ def to_error(cause: Cause, asked: str, *, selector: bool = False, fatal: bool = 
     elsewhere = _elsewhere(text, cause.info) if cause.name == _REDIRECT else None
     if elsewhere is not None:
         return elsewhere
-    kind = _KINDS.get(cause.name)
+    kind = _KINDS.get(cause.name, ErrorKind.PROTOCOL)
     words = cause.description
-    if any(word in words for word in _NO_RIGHT):
-        kind = ErrorKind.SECURITY
-    elif cause.name == "amqp:invalid-field":
-        info = str(cause.info)
-        if "container-id" in info or "container-id" in words or "already connected" in words:
+    if cause.name == "amqp:invalid-field":
+        if "container-id" in f"{cause.info} {words}" or kind_of(words, _WORDS, kind) is ErrorKind.CLIENT_ID:
             kind = ErrorKind.CLIENT_ID
         else:
             kind = ErrorKind.SELECTOR if selector else ErrorKind.DESTINATION
-    elif cause.name == "amqp:illegal-state":
-        # Artemis: an address of the other routing type, or a durable subscription that is active with other terms.
-        kind = ErrorKind.DESTINATION if "not configured for" in words else ErrorKind.MISMATCH
-    elif cause.name in ("amqp:internal-error", "failed"):
-        if "temporary" in words.lower() or words.startswith(("temp-queue://", "temp-topic://")):
-            # Classic: a temporary destination of another connection, or one that is gone (its name is all it says).
-            kind = ErrorKind.DESTINATION
-        elif any(word in words for word in _IN_USE):
-            kind = ErrorKind.IN_USE
-    return ProviderError(kind or ErrorKind.PROTOCOL, text, fatal=fatal)
+    elif cause.name in _BY_WORDS or cause.name not in _KINDS:
+        # An illegal state that is nothing else is a durable subscription that is active with other terms (Artemis).
+        kind = kind_of(words, _WORDS, ErrorKind.MISMATCH if cause.name == "amqp:illegal-state" else kind)
+    return ProviderError(kind, text, fatal=fatal)
 
 
 def _elsewhere(text: str, info: object) -> Redirected | None:
@@ -122,33 +108,25 @@ def _elsewhere(text: str, info: object) -> Redirected | None:
     return Redirected(text, str(host), number, str(hostname) if isinstance(hostname, str) and hostname else None)
 
 
-def from_os_error(error: OSError, asked: str) -> ProviderError:
-    """Return the error for a failure of a socket or of TLS."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        text = f"{asked}: the broker's certificate is not trusted ({error.verify_message}); give its authority by tls_ca"
-        return ProviderError(ErrorKind.SECURITY, text, fatal=True)
-    if isinstance(error, ssl.SSLError):
-        reason = error.reason or str(error)
-        kind = ErrorKind.SECURITY if "ALERT" in reason or "CERT" in reason else ErrorKind.CONNECTION
-        return ProviderError(kind, f"{asked}: TLS failed ({reason})", fatal=True)
-    if isinstance(error, socket.gaierror):
-        return ProviderError(ErrorKind.CONNECTION, f"{asked}: the host name is not known ({error.strerror})", fatal=True)
-    if isinstance(error, TimeoutError):
-        return ProviderError(ErrorKind.TIMEOUT, f"{asked}: no answer in time", fatal=True)
-    return ProviderError(ErrorKind.CONNECTION, f"{asked}: {error.strerror or error}", fatal=True)
-
-
-def from_end(cause: Cause | None, where: str, *, was_open: bool) -> ProviderError:
+def from_end(
+    cause: Cause | None, where: str, *, was_open: bool, vhost: str | None = None, login_may_work_later: bool = False
+) -> ProviderError:
     """Return the error for the end of a connection that we did not ask for.
 
     Args:
-        cause: What the engine says of it; None when the peer just closed.
+        cause: The engine's condition; None when the peer just closed.
         where: Host and port.
         was_open: Whether the connection had been opened.
+        vhost: The virtual host that was asked for. RabbitMQ closes without a word when there is none of that name (4.0.5).
+        login_may_work_later: SASL's outcome was a fault of the broker's, not a refusal.
     """
     if cause is None:
-        return ProviderError(ErrorKind.CONNECTION, f"the broker at {where} closed the connection", fatal=True)
-    if "unauthorized" in cause.name:
+        hint = "" if was_open or vhost is None else f"; is there a virtual host {vhost!r} (option vhost) that the user may use?"
+        return ProviderError(ErrorKind.CONNECTION, f"the broker at {where} closed the connection{hint}", fatal=True)
+    if cause.name == "amqp:unauthorized-access":
+        if login_may_work_later:
+            text = f"log in to {where}: the broker cannot check the credentials at the moment ({cause.description})"
+            return ProviderError(ErrorKind.CONNECTION, text, fatal=True)
         text = f"log in to {where}: the broker refused the credentials ({cause.description})"
         return ProviderError(ErrorKind.SECURITY, text, fatal=True)
     # proton's word for a peer that fell silent past the idle time-out is the resource limit.

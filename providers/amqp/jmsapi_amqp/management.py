@@ -6,28 +6,28 @@ other; the next request opens a new one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from jmsapi.spi import Address, DestinationKind, ErrorKind, ProviderError
+from jmsapi.wire import Promise
 from jmsapi_amqp import engine
 from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, open_wire_session
 from jmsapi_amqp.codec import Described, decode_value, encode_value
+from jmsapi_amqp.context import ConnectionContext
 from jmsapi_amqp.links import ReceiverLink, SenderLink
-from jmsapi_amqp.tasks import Promise
 
-if TYPE_CHECKING:
-    from jmsapi_amqp.connection import Connection
-
-__all__ = ["Answer", "Management", "part"]
+__all__ = ["Management", "ManagementAnswer", "part"]
 
 _NODE: Final = "/management"
 _NAME: Final = "jmsapi-management"
 _CREDIT: Final = 256
+_STATUS: Final = re.compile("[1-5][0-9][0-9]")
 
 
-class Answer(NamedTuple):
+class ManagementAnswer(NamedTuple):
     """The node's answer to one request."""
 
     status: int
@@ -53,11 +53,11 @@ def part(name: str) -> str:
 class Management:
     """Requests to the management node, one answer each."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, context: ConnectionContext) -> None:
+        self._context = context
         self._sender: SenderLink | None = None
         self._receiver: ReceiverLink | None = None
-        self._asked: dict[str, Promise[Answer]] = {}
+        self._asked: dict[str, Promise[ManagementAnswer]] = {}
         self._serial = 0
         self._opening: Promise[None] | None = None
         self.max_message = 0
@@ -69,16 +69,16 @@ class Management:
         sender, receiver = self._sender, self._receiver
         if sender is not None and sender.pointer is not None and receiver is not None and receiver.pointer is not None:
             return sender
-        opening = self._opening = self._connection.add_promise(Promise())
+        opening = self._opening = self._context.add_promise(Promise())
         try:
-            session = open_wire_session(self._connection)
+            session = open_wire_session(self._context)
             near = Address(DestinationKind.QUEUE, _NODE)
             asked = "manage queues"
-            sender = await attach_sender(self._connection, session, Target(_NODE, name=_NAME, paired=True), asked)
-            receiver = await attach_receiver(self._connection, session, Source(_NODE, name=_NAME, paired=True), near, asked)
+            sender = await attach_sender(self._context, session, Target(_NODE, name=_NAME, paired=True), asked)
+            receiver = await attach_receiver(self._context, session, Source(_NODE, name=_NAME, paired=True), near, asked)
         finally:
             self._opening = None
-            opening.keep(None)
+            opening.resolve(None)
         receiver.raw_sink = self._take
         receiver.grant(_CREDIT)
         sender.on_end = receiver.on_end = self._ended
@@ -87,12 +87,16 @@ class Management:
             self.max_message = engine.link_remote_max_message(sender.pointer)
         return sender
 
+    async def ready(self) -> None:
+        """Open the node's links, which tells how large a message may be; nothing is asked."""
+        await self._open()
+
     def _ended(self, error: ProviderError) -> None:
         asked, self._asked = self._asked, {}
         for promise in asked.values():
             promise.fail(error)
 
-    async def request(self, method: str, path: str, body: object = None) -> Answer:
+    async def request(self, method: str, path: str, body: object = None) -> ManagementAnswer:
         """Ask the node.
 
         Args:
@@ -112,11 +116,11 @@ class Management:
                 raise
         return await self._request(method, path, body)
 
-    async def _request(self, method: str, path: str, body: object) -> Answer:
+    async def _request(self, method: str, path: str, body: object) -> ManagementAnswer:
         sender = await self._open()
         self._serial += 1
         number = str(self._serial)
-        promise: Promise[Answer] = self._connection.add_promise(Promise())
+        promise: Promise[ManagementAnswer] = self._context.add_promise(Promise())
         self._asked[number] = promise
         head = b"\x00\x53\x73" + encode_value([number, None, path, method, "$me"])
         sender.offer(head + b"\x00\x53\x77" + encode_value(body), None, None)
@@ -141,11 +145,12 @@ class Management:
             return
         promise = self._asked.pop(str(fields[5]), None)
         if promise is not None:
-            promise.keep(Answer(int(str(fields[3])), body))
+            status = str(fields[3])
+            promise.resolve(ManagementAnswer(int(status) if _STATUS.fullmatch(status) else 0, body))
 
     # ------------------------------------------------------------------------------------------------ what is asked
 
-    async def get_queue(self, name: str) -> Answer:
+    async def get_queue(self, name: str) -> ManagementAnswer:
         """Return what is known of a queue; status 404 when there is none."""
         return await self.request("GET", f"/queues/{part(name)}")
 
@@ -157,16 +162,16 @@ class Management:
         exclusive: bool = False,
         auto_delete: bool = False,
         arguments: Mapping[str, object] | None = None,
-    ) -> Answer:
+    ) -> ManagementAnswer:
         """Declare a queue: 201 new, 200 as it is, 409 other terms, 400 locked by another connection."""
         body = {"durable": durable, "exclusive": exclusive, "auto_delete": auto_delete, "arguments": dict(arguments or {})}
         return await self.request("PUT", f"/queues/{part(name)}", body)
 
-    async def delete_queue(self, name: str) -> Answer:
+    async def delete_queue(self, name: str) -> ManagementAnswer:
         """Delete a queue; no matter whether there is one."""
         return await self.request("DELETE", f"/queues/{part(name)}")
 
-    async def bind(self, exchange: str, queue: str, key: str) -> Answer:
+    async def bind(self, exchange: str, queue: str, key: str) -> ManagementAnswer:
         """Bind a queue to an exchange."""
         nothing: dict[str, object] = {}
         body = {"source": exchange, "destination_queue": queue, "binding_key": key, "arguments": nothing}

@@ -7,12 +7,13 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from jmsapi.spi.options import PositiveMilliseconds, TlsOptions, Words
+from jmsapi_brokers import rabbitmq
 
 __all__ = ["AmqpOptions"]
 
 
 class AmqpOptions(TlsOptions):
-    """What can be said of an AMQP connection, beside what any connection knows."""
+    """The options of an AMQP connection, beside those of any connection."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -24,6 +25,9 @@ class AmqpOptions(TlsOptions):
         default=60_000, ge=0, le=(1 << 32) - 1, description="Longest silence of the broker; 0 trusts it for ever"
     )
     max_frame: int = Field(default=65_536, ge=512, le=16_777_216, description="Largest AMQP frame we take, in bytes")
+    max_message: int = Field(
+        default=1 << 28, ge=1024, description="Largest message we take, in bytes; a broker that sends more loses the connection"
+    )
     broker: Literal["artemis", "classic", "rabbitmq"] | None = Field(
         default=None, description="The broker's product, when it does not say so itself"
     )
@@ -33,12 +37,14 @@ class AmqpOptions(TlsOptions):
         description="Let Artemis and Classic convert text to numbers in selectors, for messages sent over STOMP",
     )
     classic_scheduler: bool = Field(
-        default=False, alias="classic.scheduler", description="The Classic broker runs with schedulerSupport: delays work"
+        default=False,
+        alias="classic.scheduler",
+        description="Classic has schedulerSupport: believed, not tried at the first delayed send",
     )
     classic_virtual_topics: bool = Field(
         default=False,
         alias="classic.virtual_topics",
-        description="Share durable subscriptions of the Classic broker through VirtualTopic.<topic>",
+        description="Share durable subscriptions of the Classic broker through virtual topics",
     )
     rabbit_declare: bool = Field(default=True, alias="rabbit.declare", description="Make a RabbitMQ queue that does not exist")
     rabbit_queue_args: str = Field(
@@ -47,7 +53,13 @@ class AmqpOptions(TlsOptions):
         description="Arguments of queues we make: name:value pairs, separated by semicolons",
     )
     rabbit_exchange: str = Field(
-        default="amq.topic", min_length=1, alias="rabbit.exchange", description="RabbitMQ's exchange for topics"
+        default=rabbitmq.TOPIC_EXCHANGE, min_length=1, alias="rabbit.exchange", description="RabbitMQ's exchange for topics"
+    )
+    rabbit_max_shared_consumers: int = Field(
+        default=-1,
+        ge=-1,
+        alias="rabbit.max_shared_consumers",
+        description="Most consumers of one shared subscription of RabbitMQ that a connection joins; -1 no limit",
     )
     rabbit_delay_expiry_ms: PositiveMilliseconds = Field(
         default=60_000, alias="rabbit.delay_expiry_ms", description="An idle delay queue of RabbitMQ is dropped after this"

@@ -5,25 +5,22 @@ Spec: AMQP 1.0 part 3, section 4, and part 4, section 4.2.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_amqp import engine
+from jmsapi_amqp.causes import cause_of
 from jmsapi_amqp.codec import Described
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.errors import to_error
 
-if TYPE_CHECKING:
-    from jmsapi_amqp.connection import Connection
-    from jmsapi_amqp.links import SenderLink
-
-__all__ = ["Answer"]
+__all__ = ["DeliveryState"]
 
 _OUTCOMES: Final = frozenset({engine.ACCEPTED, engine.REJECTED, engine.RELEASED, engine.MODIFIED, engine.DECLARED})
 _BY_NAME: Final = {"amqp:accepted:list": engine.ACCEPTED, "amqp:received:list": engine.RECEIVED}
 
 
-class Answer:
+class DeliveryState:
     """The state of one delivery of ours at the broker.
 
     Args:
@@ -57,15 +54,14 @@ class Answer:
             return self._inner_state != engine.RECEIVED
         return self.state in _OUTCOMES
 
-    def refusal(self, connection: Connection, link: SenderLink, *, topic: bool | None) -> ProviderError | None:
+    def refusal(self, asked: str, *, topic: bool | None) -> ProviderError | None:
         """Return why the broker did not take the message; None when it did.
 
         Args:
-            connection: Whose delivery.
-            link: By which it was sent.
+            asked: What was asked for, as the beginning of a sentence.
             topic: Whether it went to a topic.
         """
-        state, asked = self.state, link.asked
+        state = self.state
         if state == engine.ACCEPTED:
             return None
         if state == engine.TRANSACTIONAL:
@@ -74,7 +70,7 @@ class Answer:
             return ProviderError(ErrorKind.ROLLED_BACK, f"{asked}: the broker refused a message of it ({self._inner})")
         if state == engine.REJECTED:
             condition = engine.disposition_condition(engine.delivery_remote(self._delivery))
-            cause = connection.cause_of(condition, "amqp:rejected")
+            cause = cause_of(condition, "amqp:rejected")
             error = to_error(cause, asked)
             if error.kind is ErrorKind.PROTOCOL:
                 return ProviderError(ErrorKind.RESOURCE, f"{asked}: the broker rejected the message, {cause}")

@@ -1,4 +1,4 @@
-"""Outcomes on their way to the broker: written at once by the thread that gives them, when the I/O thread is asleep.
+"""Outcomes on their way to the broker: written at once by the calling thread when the I/O thread is asleep.
 
 An AUTO session hands out no message before the ack of the one before it has been written (4.4.12-2). Waking the I/O thread for
 each would cost two switches of threads a message; so the engine has a lock, which the I/O thread holds but for its sleep, and
@@ -11,19 +11,16 @@ import contextlib
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jmsapi.spi import DONE, Outcome, ProviderError, failed
 from jmsapi_amqp import engine
+from jmsapi_amqp.closed_links import not_settled
+from jmsapi_amqp.context import ConnectionContext
 from jmsapi_amqp.draining import pause
-from jmsapi_amqp.ended import not_settled
 from jmsapi_amqp.engine import Pointer
-from jmsapi_amqp.tasks import spawn
-
-if TYPE_CHECKING:
-    from jmsapi_amqp.connection import Connection
-    from jmsapi_amqp.links import ReceiverLink
-    from jmsapi_amqp.transactions import TxHandle
+from jmsapi_amqp.links import ReceiverLink
+from jmsapi_amqp.transaction_handle import TxHandle
 
 __all__ = ["Settling", "return_now"]
 
@@ -32,17 +29,17 @@ RETURN_S: Final = 0.05
 
 
 class Settling:
-    """What the application said of deliveries and the engine does not know yet.
+    """Outcomes that the application has given and the engine does not know yet.
 
     Args:
-        connection: Whose deliveries.
+        context: Whose deliveries.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, context: ConnectionContext) -> None:
+        self._context = context
         self.engine = threading.Lock()
         """Held by whoever uses the engine."""
-        self._said: deque[tuple[list[int], Outcome, TxHandle | None, Future[None]]] = deque()
+        self._recorded: deque[tuple[list[int], Outcome, TxHandle | None, Future[None]]] = deque()
         self._guard = threading.Lock()
         self._waiting: list[Future[None]] = []
         """Of what the engine knows and the next turn will have written."""
@@ -52,23 +49,24 @@ class Settling:
 
     @property
     def waits(self) -> bool:
-        """Whether something was said that the I/O thread has not written."""
-        return bool(self._said or self._waiting)
+        """Whether there are outcomes that the I/O thread has not written."""
+        return bool(self._recorded or self._waiting)
 
-    def say(self, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> Future[None]:
+    def settle(self, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> Future[None]:
         """Settle deliveries; done when that is written to the socket. From any thread."""
-        connection = self._connection
+        context = self._context
         known = False
         if self.engine.acquire(blocking=False):
             try:
-                if connection.link_lost is None:
-                    self.apply()
-                    error = settle(connection, numbers, outcome, tx)
+                if context.link_lost is None:
+                    if self._recorded:
+                        self.apply()
+                    error = settle(context, numbers, outcome, tx)
                     written = self._write()
                     if written:
                         return DONE if error is None else failed(error)
                     if error is not None:
-                        connection.wake()
+                        context.wake()
                         return failed(error)
                     known = True
             finally:
@@ -80,30 +78,30 @@ class Settling:
             if known:
                 self._waiting.append(future)
             else:
-                self._said.append((numbers, outcome, tx, future))
-        connection.wake()
+                self._recorded.append((numbers, outcome, tx, future))
+        context.wake()
         return future
 
     def _write(self) -> bool:
-        wire = self._connection.wire
+        wire = self._context.wire
         try:
             return wire.write() and not wire.wants_write
         except OSError:
             return False  # the I/O thread meets the same error, and reports it
 
     def apply(self) -> None:
-        """Tell the engine what was said. With the engine's lock held."""
-        connection, said = self._connection, self._said
-        for _ in range(len(said)):
-            numbers, outcome, tx, future = said.popleft()
-            error = settle(connection, numbers, outcome, tx)
+        """Pass the recorded outcomes to the engine. With the engine's lock held."""
+        context, recorded = self._context, self._recorded
+        for _ in range(len(recorded)):
+            numbers, outcome, tx, future = recorded.popleft()
+            error = settle(context, numbers, outcome, tx)
             if error is None:
                 self._writing.append(future)
             else:
                 future.set_exception(error)
 
     def begin(self) -> None:
-        """Begin a turn of the I/O thread: what is said by now will be written in it. With the engine's lock held."""
+        """Begin a turn of the I/O thread: outcomes recorded by now will be written in it. With the engine's lock held."""
         with self._guard:
             self._writing += self._waiting
             self._waiting.clear()
@@ -119,37 +117,37 @@ class Settling:
         """The link has ended: what is not written never will be. With the engine's lock held."""
         with self._guard:
             self._ended = cause
-            left = [*self._writing, *self._waiting, *(future for *_, future in self._said)]
+            left = [*self._writing, *self._waiting, *(future for *_, future in self._recorded)]
             self._writing.clear()
             self._waiting.clear()
-            self._said.clear()
+            self._recorded.clear()
         for future in left:
             future.set_exception(cause)
 
 
-def settle(connection: Connection, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> ProviderError | None:
+def settle(context: ConnectionContext, numbers: list[int], outcome: Outcome, tx: TxHandle | None) -> ProviderError | None:
     """Say what became of deliveries; return why something of it has no effect.
 
     What came by a link that we have ended is past saying, and back at the broker. What came by one that the broker has ended is
     back there too; but who accepts it must hear that it comes again.
     """
-    incoming = connection.incoming
-    fails_with_session = connection.book.fails_with_session
+    incoming = context.traffic.incoming
+    fails_with_session = context.behaviour.fails_with_session
     gives_back = outcome in (Outcome.FAILED, Outcome.RELEASED)
-    may_wait = connection.book.returns_at_once and gives_back
+    may_wait = context.behaviour.returns_at_once and gives_back
     state = None if tx is None else tx.ack_state
-    enlisted = None if tx is None else connection.broken.enlisted(tx)
+    enlisted = None if tx is None else context.closed_links.enlisted(tx)
     error: ProviderError | None = None
     for number in numbers:
         found = incoming.get(number)
         if found is None:
-            cause = connection.broken.took_back(number)
+            cause = context.closed_links.took_back(number)
             if cause is not None and not gives_back:
                 error = not_settled(cause, transacted=tx is not None)
             continue
         delivery, link = found
         if may_wait and link.has_room:
-            _return_later(connection, link, number, outcome)
+            _return_later(context, link, number, outcome)
             continue
         del incoming[number]
         link.unsettled.discard(number)
@@ -158,13 +156,16 @@ def settle(connection: Connection, numbers: list[int], outcome: Outcome, tx: TxH
             continue
         if enlisted is not None:
             enlisted.add(link.number)
-        _say(delivery, outcome, state)
+        if outcome is Outcome.REJECTED and state is None and context.behaviour.rejected_returns:
+            _call_undeliverable(delivery)
+            continue
+        _write_outcome(delivery, outcome, state)
     if tx is not None and error is not None:
-        connection.broken.lose(tx, error)
+        context.closed_links.lose(tx, error)
     return error
 
 
-def _say(delivery: Pointer, outcome: Outcome, state: bytes | None) -> None:
+def _write_outcome(delivery: Pointer, outcome: Outcome, state: bytes | None) -> None:
     if state is not None:
         engine.data_decode(engine.disposition_data(engine.delivery_local(delivery)), state)
         engine.delivery_update(delivery, engine.TRANSACTIONAL)
@@ -180,29 +181,37 @@ def _say(delivery: Pointer, outcome: Outcome, state: bytes | None) -> None:
     engine.delivery_settle(delivery)
 
 
-def _return_later(connection: Connection, link: ReceiverLink, number: int, outcome: Outcome) -> None:
+def _call_undeliverable(delivery: Pointer) -> None:
+    local = engine.delivery_local(delivery)
+    engine.disposition_set_failed(local, True)
+    engine.disposition_set_undeliverable(local, True)
+    engine.delivery_update(delivery, engine.MODIFIED)
+    engine.delivery_settle(delivery)
+
+
+def _return_later(context: ConnectionContext, link: ReceiverLink, number: int, outcome: Outcome) -> None:
     """Wait a moment with a delivery that goes back: most go back because their consumer ends."""
     if not link.returning:
-        connection.submit(_begin_return, connection, link)
+        context.submit(_begin_return, context, link)
     link.returning.append((number, outcome))
 
 
-def _begin_return(connection: Connection, link: ReceiverLink) -> None:
-    spawn(_return(connection, link))
+def _begin_return(context: ConnectionContext, link: ReceiverLink) -> None:
+    context.spawn(_return(context, link))
 
 
-async def _return(connection: Connection, link: ReceiverLink) -> None:
+async def _return(context: ConnectionContext, link: ReceiverLink) -> None:
     with contextlib.suppress(ProviderError):  # the connection has ended, and the broker has them back
-        await pause(connection, RETURN_S)
-        return_now(connection, link.take_returning())
+        await pause(context, RETURN_S)
+        return_now(context, link.take_returning())
 
 
-def return_now(connection: Connection, returning: list[tuple[int, Outcome]]) -> None:
+def return_now(context: ConnectionContext, returning: list[tuple[int, Outcome]]) -> None:
     """Give deliveries back that were kept for a moment. Threads: the I/O thread."""
     for number, outcome in returning:
-        found = connection.incoming.get(number)
+        found = context.traffic.incoming.get(number)
         if found is not None:
             delivery, link = found
-            del connection.incoming[number]
+            del context.traffic.incoming[number]
             link.unsettled.discard(number)
-            _say(delivery, outcome, None)
+            _write_outcome(delivery, outcome, None)

@@ -5,62 +5,60 @@ Names are those of the Apache Qpid JMS client, so that a subscription made by on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
 from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, ProviderError
 from jmsapi_amqp.attach import Source, attach_receiver, end_link, end_session, open_wire_session
-from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
-from jmsapi_amqp.process import DURABLE, SHARED
+from jmsapi_amqp.auxiliary import unsubscribe_on_auxiliary
+from jmsapi_amqp.context import ConnectionContext
+from jmsapi_amqp.links import ReceiverLink, WireSession
+from jmsapi_brokers.names import check_text
+from jmsapi_brokers.subscriptions import SUBSCRIPTIONS, SubscriptionKey
 
-if TYPE_CHECKING:
-    from jmsapi_amqp.brokers.base import Broker
-    from jmsapi_amqp.connection import Connection
-
-__all__ = ["Place", "Subscriptions"]
-
-
-_MISMATCH: Final = "{asked}: the shared subscription is active with another topic or selector"
+__all__ = ["LinkSubscriptions", "SubscriptionPlace"]
 
 
-@dataclass(slots=True)
-class _Active:
-    """One subscription with consumers on this connection."""
-
-    address: Address
-    selector: str | None
-    shared: bool
-    numbers: set[int] = field(default_factory=set[int])
-
-
-class Place(NamedTuple):
+class SubscriptionPlace(NamedTuple):
     """One consumer's place in a subscription."""
 
-    name: str
-    durable: bool
+    key: SubscriptionKey
     number: int
+    """Among the consumers of the subscription on this connection, from 1."""
+    replaces: bool
+    """The subscription was known with another topic or selector and is idle: what it kept is not for this consumer."""
 
 
-class Subscriptions:
-    """The active named subscriptions of one connection."""
+class LinkSubscriptions:
+    """The named subscriptions of one connection.
 
-    def __init__(self, owner: tuple[object, ...]) -> None:
-        """Begin with none.
+    Args:
+        broker: The broker's number (``BrokerRegistry``).
+        client_id: The connection's.
+        name_at_broker: From a subscription's name to what the broker is to know it by.
+    """
 
-        Args:
-            owner: Broker and client id, for what must be known across the connections of this process.
-        """
-        self._owner = owner
-        self._active: dict[tuple[str, bool], _Active] = {}
-        self._by_link: dict[int, Place] = {}
+    def __init__(self, broker: int, client_id: str | None, name_at_broker: Callable[[str], str]) -> None:
+        self._broker = broker
+        self._client_id = client_id
+        self._name_at_broker = name_at_broker
+        self._numbers: dict[SubscriptionKey, set[int]] = {}
+
+    def _key(self, name: str, *, durable: bool) -> SubscriptionKey:
+        return SubscriptionKey(self._broker, self._client_id, name, durable)
 
     def is_shared(self, name: str) -> bool:
         """Whether the durable subscription is a shared one, as far as this process knows."""
-        return DURABLE.differs((*self._owner, name), shared=False)
+        return SUBSCRIPTIONS.shared(self._key(name, durable=True)) is True
 
     def active(self, name: str) -> bool:
         """Whether a consumer is on the durable subscription, as far as this process knows."""
-        return (name, True) in self._active or SHARED.is_active((*self._owner, name, True))
+        return SUBSCRIPTIONS.active(self._key(name, durable=True))
+
+    def elsewhere(self, spec: ConsumerSpec) -> bool:
+        """Whether the durable subscription is idle and had another topic, as far as this process knows."""
+        return SUBSCRIPTIONS.elsewhere(self._key(spec.subscription or "", durable=True), spec.address)
 
     def quiet_for(self, spec: ConsumerSpec) -> float | None:
         """Return for how many seconds a shared non-durable subscription has been without consumers of this process.
@@ -70,131 +68,105 @@ class Subscriptions:
         """
         if not spec.shared or spec.durable:
             return None
-        return SHARED.quiet_for((*self._owner, spec.subscription or "", False))
+        return SUBSCRIPTIONS.quiet_for(self._key(spec.subscription or "", durable=False))
 
-    async def attach(
-        self, broker: Broker, connection: Connection, session: WireSession, spec: ConsumerSpec, source: Source
-    ) -> ReceiverLink:
+    async def attach(self, context: ConnectionContext, session: WireSession, spec: ConsumerSpec, source: Source) -> ReceiverLink:
         """Attach a consumer to its subscription.
 
         Raises:
-            ProviderError: IN_USE or MISMATCH, by our own knowledge or the broker's word.
+            ProviderError: IN_USE or MISMATCH, by our own knowledge or by the broker's answer.
         """
         name = spec.subscription or ""
         asked = f"subscribe {name!r} to {spec.address.name!r}"
         if "|" in name:
             raise ProviderError(ErrorKind.MISMATCH, f"{asked}: a subscription's name must not contain '|' on this wire")
-        private = connection.options.client_id is not None
+        private = self._client_id is not None
         if spec.durable and not spec.shared and not private:
             raise ProviderError(ErrorKind.CLIENT_ID, f"{asked}: an unshared durable subscription needs a client id")
-        place = await self.enter(connection, spec, asked)
+        place = await self.enter(context, spec, asked)
         capabilities = source.capabilities
         if spec.shared:
             capabilities += ("shared",) if private else ("shared", "global")
         filled = replace(
             source,
-            name=_link_name(name, spec, place.number, private=private),
+            name=_link_name(self._name_at_broker(name), spec, place.number, private=private),
             capabilities=capabilities,
             selector=_remembering(source.selector, spec.terms) if spec.durable else source.selector,
             durable=spec.durable,
             copy=spec.durable and not spec.shared,
         )
         try:
-            link = await attach_receiver(connection, session, filled, spec.address, asked)
+            link = await attach_receiver(context, session, filled, spec.address, asked)
         except ProviderError:
             self.drop(place)
             raise
         self.joined(link, place)
         return link
 
-    async def enter(self, connection: Connection, spec: ConsumerSpec, asked: str) -> Place:
+    async def enter(self, context: ConnectionContext, spec: ConsumerSpec, asked: str) -> SubscriptionPlace:
         """Take a place in a subscription of a broker that does not tell the two kinds of durable ones apart.
 
         Raises:
             ProviderError: IN_USE or MISMATCH.
         """
         name = spec.subscription or ""
-        key = (*self._owner, name)
-        if spec.durable and (name, True) not in self._active and DURABLE.differs(key, shared=spec.shared):
+        key = self._key(name, durable=spec.durable)
+        known = SUBSCRIPTIONS.shared(key)
+        if known is not None and known is not spec.shared and not SUBSCRIPTIONS.active(key):
             # Somebody else may have ended it since.
-            if SHARED.is_active((*key, True)) or await _is_there(connection, name):
+            if await _is_there(context, self._name_at_broker(name)):
                 kind = "an unshared" if spec.shared else "a shared"
                 raise ProviderError(ErrorKind.MISMATCH, f"{asked}: there is {kind} durable subscription of that name")
-            DURABLE.forget(key)
+            SUBSCRIPTIONS.forget(key)
         return self.take_place(spec, asked)
 
-    def take_place(self, spec: ConsumerSpec, asked: str) -> Place:
+    def take_place(self, spec: ConsumerSpec, asked: str) -> SubscriptionPlace:
         """Take a place in a subscription, by the rules that the consumers of this process keep among each other.
 
         Raises:
-            ProviderError: IN_USE or MISMATCH.
+            ProviderError: IN_USE, MISMATCH; DESTINATION when the name is none.
         """
         name = spec.subscription or ""
-        key = (name, spec.durable)
-        active = self._active.get(key)
-        if active is not None:
-            self._check(active, spec, asked)
-        if spec.shared and not SHARED.enter((*self._owner, name, spec.durable), spec.address, _terms(spec)):
-            raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
-        if active is None:
-            active = self._active[key] = _Active(spec.address, _terms(spec), spec.shared)
-        number = next(n for n in range(1, 1 << 30) if n not in active.numbers)
-        active.numbers.add(number)
-        return Place(name, spec.durable, number)
+        check_text(name, f"{asked}: the name", ErrorKind.DESTINATION)
+        key = self._key(name, durable=spec.durable)
+        replaces = SUBSCRIPTIONS.enter(key, spec, asked)
+        numbers = self._numbers.setdefault(key, set())
+        number = next(n for n in range(1, 1 << 30) if n not in numbers)
+        numbers.add(number)
+        return SubscriptionPlace(key, number, replaces)
 
-    def joined(self, link: ReceiverLink, place: Place) -> None:
+    def joined(self, link: ReceiverLink, place: SubscriptionPlace) -> None:
         """Tie a place to the link that has it, until the link ends."""
-        self._by_link[link.number] = place
-        if place.durable:
-            DURABLE.note((*self._owner, place.name), shared=self._active[place.name, True].shared)
+        link.on_gone = lambda: self.drop(place)
+        SUBSCRIPTIONS.opened(place.key)
 
     def ended(self, name: str) -> None:
         """Forget a durable subscription that was ended."""
-        DURABLE.forget((*self._owner, name))
+        SUBSCRIPTIONS.forget(self._key(name, durable=True))
 
-    def _check(self, active: _Active, spec: ConsumerSpec, asked: str) -> None:
-        if not active.shared or not spec.shared:
-            raise ProviderError(ErrorKind.IN_USE, f"{asked}: the subscription has an active consumer")
-        if active.address != spec.address or active.selector != _terms(spec):
-            raise ProviderError(ErrorKind.MISMATCH, _MISMATCH.format(asked=asked))
-
-    def leave(self, link: SenderLink | ReceiverLink) -> None:
-        """Note that a consumer has gone."""
-        place = self._by_link.pop(link.number, None)
-        if place is not None:
-            self.drop(place)
-
-    def drop(self, place: Place) -> None:
+    def drop(self, place: SubscriptionPlace) -> None:
         """Give a place up."""
-        key = (place.name, place.durable)
-        active = self._active.get(key)
-        if active is not None:
-            active.numbers.discard(place.number)
-            if active.shared:
-                SHARED.leave((*self._owner, place.name, place.durable))
-            if not active.numbers:
-                del self._active[key]
+        self._numbers[place.key].discard(place.number)
+        SUBSCRIPTIONS.leave(place.key)
 
-    async def unsubscribe_global(self, connection: Connection, name: str) -> None:
+    async def unsubscribe_global(self, context: ConnectionContext, name: str) -> None:
         """End a shared durable subscription that belongs to no client id.
 
         Artemis finds it by the link's name on a connection without a container id; the wish ``global`` that the Java
         client sends on the link instead cannot be sent through proton's engine (0.40).
         """
-        from jmsapi_amqp.aside import unsubscribe_aside
-
-        await unsubscribe_aside(connection, f"{name}:global", name)
+        await unsubscribe_on_auxiliary(context, f"{self._name_at_broker(name)}:global", name)
 
 
-async def _is_there(connection: Connection, name: str) -> bool:
+async def _is_there(context: ConnectionContext, name: str) -> bool:
     """Ask for the subscription of a link name, without a source of our own; detaching leaves it as it is."""
     # On a session of its own: the engine tells links of one name and session apart only when the older one is forgotten.
-    session = open_wire_session(connection)
+    session = open_wire_session(context)
     near = Address(DestinationKind.TOPIC, "")
     try:
-        link = await attach_receiver(connection, session, Source(None, name), near, f"look for {name!r}")
+        link = await attach_receiver(context, session, Source(None, name), near, f"look for {name!r}")
         link.keeps = True
-        await end_link(connection, link)
+        await end_link(context, link)
     except ProviderError as error:
         if error.kind is ErrorKind.DESTINATION:
             return False
@@ -202,12 +174,8 @@ async def _is_there(connection: Connection, name: str) -> bool:
             return True
         raise
     finally:
-        end_session(connection, session)
+        end_session(context, session)
     return True
-
-
-def _terms(spec: ConsumerSpec) -> str | None:
-    return spec.terms or spec.selector
 
 
 def _remembering(selector: str | None, terms: str | None) -> str | None:

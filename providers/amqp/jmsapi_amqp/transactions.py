@@ -8,65 +8,59 @@ Spec: AMQP 1.0 part 4.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, cast
 
-from jmsapi.spi import ErrorKind, Handle, ProviderError
+from jmsapi.spi import ErrorKind, ProviderError
+from jmsapi.wire import Promise
 from jmsapi_amqp import engine
 from jmsapi_amqp.codec import Described, encode_value
 from jmsapi_amqp.codec.types import ULong
+from jmsapi_amqp.context import ConnectionContext
+from jmsapi_amqp.draining import pause
 from jmsapi_amqp.errors import Cause, to_error
-from jmsapi_amqp.links import Ask, SenderLink, WireSession
-from jmsapi_amqp.tasks import Promise
+from jmsapi_amqp.links import Ask, SenderLink
+from jmsapi_amqp.transaction_handle import TxHandle
 
-if TYPE_CHECKING:
-    from jmsapi_amqp.connection import Connection
-
-__all__ = ["Coordinator", "TxHandle"]
+__all__ = ["TransactionCoordinator"]
 
 _DECLARE: Final = b"\x00\x53\x77\x00\x53\x31\x45"
 _DISCHARGE: Final = ULong(0x32)
-_ACCEPTED: Final = Described(ULong(0x24), [])
+_CREDIT_S: Final = 0.005
+"""How often a commit looks whether the messages of its transaction have all been sent, in seconds."""
 
 
-class TxHandle(Handle):
-    """A local transaction, by the broker's id for it."""
+class TransactionCoordinator:
+    """The transactions of one session.
 
-    __slots__ = ("ack_state", "send_state", "session", "tx_id")
+    Args:
+        context: The connection's.
+        session: The number of the application's session.
+        attach: Attaches the link to the broker's coordinator.
+    """
 
-    def __init__(self, session: int, tx_id: bytes) -> None:
-        self.session = session
-        self.tx_id = tx_id
-        self.send_state = encode_value([tx_id])
-        """The transactional state of a message sent in it."""
-        self.ack_state = encode_value([tx_id, _ACCEPTED])
-        """The transactional state of a delivery accepted in it."""
-
-
-class Coordinator:
-    """The transactions of one session."""
-
-    def __init__(self, connection: Connection, session: int, wire: WireSession) -> None:
-        self._connection = connection
+    def __init__(self, context: ConnectionContext, session: int, attach: Callable[[], Coroutine[Any, None, SenderLink]]) -> None:
+        self._context = context
         self._session = session
-        self._wire = wire
+        self._attach = attach
         self._link: SenderLink | None = None
         self._next: Promise[bytes] | None = None
 
     async def begin(self) -> TxHandle:
         """Begin a transaction."""
         if self._link is None or self._link.pointer is None:
-            self._link = await self._connection.book.open_coordinator(self._connection, self._wire)
+            self._link = await self._attach()
             self._next = None
         asked, self._next = self._next, None
         return TxHandle(self._session, await (asked or self._declare(self._link)))
 
     def _declare(self, link: SenderLink) -> Promise[bytes]:
-        promise: Promise[bytes] = self._connection.add_promise(Promise())
+        promise: Promise[bytes] = self._context.add_promise(Promise())
 
         def answered(state: int, data: object) -> None:
             tx_id = _first(data)
             if state == engine.DECLARED and isinstance(tx_id, bytes):
-                promise.keep(tx_id)
+                promise.resolve(tx_id)
             else:
                 promise.fail(_refused(data, "begin a transaction"))
 
@@ -80,12 +74,12 @@ class Coordinator:
             ProviderError: ROLLED_BACK, also when the broker ended a consumer with deliveries in it before; IN_DOUBT when it did
                 so since, or the answer to a commit was lost.
         """
-        broken = self._connection.broken
-        lost = broken.lost(tx) if commit else None
+        closed = self._context.closed_links
+        lost = closed.lost(tx) if commit else None
         try:
             if lost is None:
                 await self._discharge(tx, commit=commit)
-                late = broken.lost(tx) if commit else None
+                late = closed.lost(tx) if commit else None
                 if late is not None:
                     text = f"the transaction is committed, but what was received in it may come again: {late.message}"
                     raise ProviderError(ErrorKind.IN_DOUBT, text)
@@ -93,7 +87,7 @@ class Coordinator:
             with contextlib.suppress(ProviderError):  # without it the broker cannot commit
                 await self._discharge(tx, commit=False)
         finally:
-            broken.over(tx)
+            closed.over(tx)
         text = f"something that was received in the transaction is lost to it, so it is rolled back: {lost.message}"
         raise ProviderError(ErrorKind.ROLLED_BACK, text)
 
@@ -103,13 +97,15 @@ class Coordinator:
         if link is None or link.pointer is None:
             text = "the session's coordinator link has ended, and the transaction with it"
             raise ProviderError(ErrorKind.ROLLED_BACK, text)
-        if not commit:
+        if commit:
+            await self._all_sent(tx)
+        else:
             self._forget_unsent(tx)
         promise: Promise[None] = Promise()
 
         def answered(state: int, data: object) -> None:
             if state == engine.ACCEPTED:
-                promise.keep(None)
+                promise.resolve(None)
             elif commit:
                 reason = data if isinstance(data, Cause) else "without a reason"
                 text = f"the broker rolled the transaction back, {reason}"
@@ -129,13 +125,22 @@ class Coordinator:
         self._next = self._declare(link)
         await promise
 
+    async def _all_sent(self, tx: TxHandle) -> None:
+        """Wait for credit for the transaction's messages: those that come behind its end would be lost with what they answer."""
+        links = self._context.links
+        while any(isinstance(link, SenderLink) and link.has_unsent(tx.send_state) for link in list(links.values())):
+            await pause(self._context, _CREDIT_S)
+        if self._link is None or self._link.pointer is None:
+            text = "the session's coordinator link has ended, and the transaction with it"
+            raise ProviderError(ErrorKind.ROLLED_BACK, text)
+
     def _forget_unsent(self, tx: TxHandle) -> None:
         """Answer the transaction's messages that wait for credit: they must not arrive after its end."""
-        for link in self._connection.links.values():
+        for link in self._context.links.values():
             if isinstance(link, SenderLink) and any(state is tx.send_state for _, state, _ in link.waiting):
                 kept = [item for item in link.waiting if item[1] is not tx.send_state]
                 error = ProviderError(ErrorKind.ROLLED_BACK, f"{link.asked}: the transaction was rolled back before it was sent")
-                self._connection.sent.extend((token, error) for _, state, token in link.waiting if state is tx.send_state)
+                self._context.traffic.sent.extend((token, error) for _, state, token in link.waiting if state is tx.send_state)
                 link.waiting.clear()
                 link.waiting.extend(kept)
 

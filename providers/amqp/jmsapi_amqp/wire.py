@@ -12,73 +12,48 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import acknowledge_at_once
+from jmsapi.wire import connect, tls_context
 from jmsapi_amqp import engine
 from jmsapi_amqp.engine import Pointer
-from jmsapi_amqp.errors import from_os_error
 
 if TYPE_CHECKING:
     from jmsapi_amqp.options import AmqpOptions
 
-__all__ = ["Wire"]
+__all__ = ["DEFAULT_PORTS", "AmqpWire"]
 
 _LOG: Final = logging.getLogger("jmsapi.amqp")
 _READ: Final = 1 << 18
 _WRITE: Final = 1 << 18
 _ALL: Final = 512
 """Bytes below which the engine has written all that it had: the smallest frame size that a peer may ask for."""
-PORTS: Final = {"amqp": 5672, "amqps": 5671}
+DEFAULT_PORTS: Final = {"amqp": 5672, "amqps": 5671}
 
 
-def tls_context(options: AmqpOptions) -> ssl.SSLContext:
-    """Return a client's TLS settings; each check that is off is logged."""
-    context = ssl.create_default_context(cafile=options.tls_ca)
-    if not options.tls_verify:
-        _LOG.warning("TLS to %s: the certificate is not checked (tls_verify is off)", options.host)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    elif not options.tls_verify_host:
-        _LOG.warning("TLS to %s: the certificate's name is not checked (tls_verify_host is off)", options.host)
-        context.check_hostname = False
-    if options.tls_cert is not None:
-        password = options.tls_key_password
-        context.load_cert_chain(options.tls_cert, options.tls_key, None if password is None else password.get_secret_value())
-    return context
-
-
-class Wire:
+class AmqpWire:
     """The bytes of one connection. Used on the I/O thread only."""
 
     def __init__(self, options: AmqpOptions, transport: Pointer) -> None:
         self._options = options
         self._transport = transport
+        self._output = engine.Output(transport)
         self._socket: socket.socket | None = None
         self._tls = False
-        self.where = f"{options.host}:{options.port or PORTS.get(options.scheme, 5672)}"
+        self.where = f"{options.host}:{options.port or DEFAULT_PORTS.get(options.scheme, 5672)}"
         self.wants_write = False
+        self.received = 0
+        """Bytes that have come."""
 
     def connect(self, timeout: float) -> socket.socket:
         """Connect, and agree on TLS if the scheme is ``amqps``.
 
         Raises:
-            ProviderError: CONNECTION, SECURITY or TIMEOUT.
+            ProviderError: OPTION, SECURITY, CONNECTION or TIMEOUT.
         """
         options = self._options
-        asked = f"connect to {self.where}"
-        try:
-            raw = socket.create_connection((options.host, options.port or PORTS.get(options.scheme, 5672)), timeout)
-        except OSError as error:
-            raise from_os_error(error, asked) from error
-        self._socket = raw
-        try:
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if options.scheme == "amqps":
-                # server_hostname is the URL's host, whatever the virtual host is called: it is what the user trusts.
-                self._socket = tls_context(options).wrap_socket(raw, server_hostname=options.host)
-                self._tls = True
-            self._socket.setblocking(False)
-        except OSError as error:
-            self.close()
-            raise from_os_error(error, asked) from error
+        port = options.port or DEFAULT_PORTS.get(options.scheme, 5672)
+        self._tls = options.scheme == "amqps"
+        # The certificate must name the URL's host, whatever the virtual host is called: it is what the user trusts.
+        self._socket = connect(options.host, port, timeout, (lambda: tls_context(options, _LOG)) if self._tls else None)
         return self._socket
 
     def close(self) -> None:
@@ -105,6 +80,7 @@ class Wire:
             if not data:
                 return False
             acknowledge_at_once(sock)
+            self.received += len(data)
             if not self._push(data):
                 return False
             # TLS may hold decrypted bytes that no select on the socket tells of.
@@ -137,8 +113,8 @@ class Wire:
                 return False
             if pending == 0 or sock is None:
                 return True
-            status, data = engine.transport_peek(transport, min(pending, _WRITE))
-            if status < 0:
+            data = self._output.peek(min(pending, _WRITE))
+            if data is None:
                 return False
             try:
                 sent = sock.send(data)

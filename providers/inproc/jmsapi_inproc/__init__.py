@@ -1,9 +1,9 @@
 """The in-process provider: a message broker inside the process, the embedded default and a test double.
 
-``inproc://name`` names a broker; all connections of the process with that name share it. It comes into being with its
-first connection, whose clock it takes, and then lives as long as the process: queues, PERSISTENT and NON_PERSISTENT messages
-and durable subscriptions outlive the connections. ``discard(name)`` ends one. ``inproc:///path/file.db`` names one that keeps
-PERSISTENT messages and durable subscriptions in a file, whatever happens to the process; ``discard(Path(...))`` closes it.
+``inproc://name`` names a broker; all connections of the process with that name share it. It is created by its first connection,
+whose clock it takes, and then lives as long as the process: queues, PERSISTENT and NON_PERSISTENT messages and durable
+subscriptions outlive the connections. ``discard(name)`` ends it. ``inproc:///path/file.db`` names a broker that keeps PERSISTENT
+messages and durable subscriptions in a file, whatever happens to the process; ``discard(Path(...))`` closes it.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jmsapi.spi import VERSION, Clock, Provider
+from jmsapi.spi import VERSION, Clock, Provider, ProviderTraits
 from jmsapi_inproc.embedding import Embedding, embed, embedding_of
 
 if TYPE_CHECKING:
     from jmsapi.spi import ProviderEntry
     from jmsapi.spi.options import ProviderOptions
 
-__all__ = ["Embedding", "discard", "embed", "embedding_of", "entry"]
+__all__ = ["Embedding", "discard", "embed", "embedding_of", "entry", "queue_names"]
 
 
-class _Entry:
-    """What the entry point names."""
+class _InProcessEntry:
+    """The object that the entry point names."""
 
     spi_version = VERSION
     name = "inproc"
     schemes = ("inproc",)
     extra = None
-    xa = True
-    in_process = True
+    traits = ProviderTraits(in_process=True, xa=True, exact_selectors=True)
 
     def options(self) -> type[ProviderOptions]:
         """Return the pydantic model of the options."""
@@ -39,8 +38,8 @@ class _Entry:
 
     def create(self, options: ProviderOptions, clock: Clock) -> Provider:
         """Make a connection that is not open yet."""
-        from jmsapi_inproc.branch_calls import InprocXAProvider
         from jmsapi_inproc.options import InprocOptions
+        from jmsapi_inproc.xa.provider import InprocXAProvider
 
         if not isinstance(options, InprocOptions):
             raise TypeError(f"options of the in-process provider are InprocOptions, not {type(options).__name__}")
@@ -67,9 +66,25 @@ def discard(name: str | Path) -> bool:
         Whether there was such a broker.
     Threads: any.
     """
-    from jmsapi_inproc import broker
+    from jmsapi_inproc import registry
 
-    return broker.discard(name)
+    return registry.discard(name)
 
 
-entry: Final[ProviderEntry] = _Entry()
+def queue_names(name: str | Path) -> list[str] | None:
+    """Return the names of a broker's queues; temporary ones and those of subscriptions are not among them.
+
+    In a file only queues with messages outlast the broker.
+
+    Args:
+        name: As for ``discard``.
+    Returns:
+        The names, in no order; None if there is no such broker.
+    Threads: any.
+    """
+    from jmsapi_inproc import registry
+
+    return registry.queue_names(name)
+
+
+entry: Final[ProviderEntry] = _InProcessEntry()

@@ -1,7 +1,7 @@
-"""The seam's fourteen calls on a broker in this process. Deliveries come from inside the call that causes them.
+"""The calls of the SPI on a broker in this process. Deliveries are reported from inside the call that causes them.
 
-Contract 1 lets a callback come under the broker's lock: it files things away, takes no lock but its session's, and whoever
-holds that lock calls no provider.
+Contract 1 allows a callback under the broker's lock: the callback only records what it is given and takes no lock except its
+session's, and the holder of that lock calls no provider.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from jmsapi.spi import (
     failed,
     none,
 )
-from jmsapi_inproc.broker import Broker, connect, real_path, retire
-from jmsapi_inproc.handles import Browser, Consumer, Producer, Session
-from jmsapi_inproc.messages import Selector, compiled
-from jmsapi_inproc.settling import accept, accept_stored, enlist, give_up
-from jmsapi_inproc.store_filing import Filing
-from jmsapi_inproc.store_subscribing import attached, ended
-from jmsapi_inproc.topics import Topic
-from jmsapi_inproc.transactions import Transaction
+from jmsapi_inproc.broker import InProcessBroker
+from jmsapi_inproc.messages import CompiledSelector, compiled
+from jmsapi_inproc.queue import Browser, QueueConsumer
+from jmsapi_inproc.registry import connect, real_path, retire
+from jmsapi_inproc.session import InProcessSession, Producer
+from jmsapi_inproc.settlement import accept, accept_stored, bury, enlist, give_up
+from jmsapi_inproc.subscriptions import BrokerTopic, TopicSubscription
+from jmsapi_inproc.transaction import InProcessTransaction
+from jmsapi_inproc.write_batch import WriteBatch
 
 if TYPE_CHECKING:
     from jmsapi_inproc.options import InprocOptions
@@ -48,8 +49,8 @@ CAPABILITIES: Final = Capabilities(
     provider="inproc",
     broker="jmsapi in-process",
     xa=NATIVE,
-    missing_queue_reported=none("a queue comes into being when it is first named"),
-    user_id=none("the in-process broker knows no users"),
+    missing_queue_reported=none("a queue is created when it is first named"),
+    user_id=none("the in-process broker has no users"),
 )
 ACCEPTED: Final = Outcome.ACCEPTED
 
@@ -63,11 +64,13 @@ class InprocProvider:
         self._dead_letter = options.dead_letter
         self._max_shared_consumers = options.max_shared_consumers
         self._clock = clock
-        self._broker: Broker | None = None
+        self._broker: InProcessBroker | None = None
         self._events: Events | None = None
         self._closed = False
         self._why_closed = "the connection, session, producer or consumer is closed"
-        self._sessions: set[Session] = set()
+        self._sessions: set[InProcessSession] = set()
+        self._owners: dict[Handle, InProcessSession] = {}
+        """The sessions of producers, consumers and browsers."""
 
     @property
     def events(self) -> Events:
@@ -103,7 +106,7 @@ class InprocProvider:
         return DONE
 
     def sever(self, why: str | None = None) -> None:
-        """End all handles, because the broker is being discarded. Called under its lock."""
+        """End all handles, because the broker is being discarded. The caller holds its lock."""
         self._why_closed = why or self._why_closed
         self._closed = True
         self._broker = None
@@ -112,9 +115,10 @@ class InprocProvider:
             for child in session.children:
                 child.closed = True
         self._sessions.clear()
+        self._owners.clear()
 
-    def say_lost(self, cause: ProviderError) -> None:
-        """Tell the core that the link is lost."""
+    def report_lost(self, cause: ProviderError) -> None:
+        """Report to the core that the connection is lost."""
         self.events.on_lost(cause)
 
     def open_session(self, *, transacted: bool) -> Future[Handle]:
@@ -122,7 +126,7 @@ class InprocProvider:
         broker = self._broker
         if broker is None:
             return failed(self._unusable())
-        session = Session(self, transacted)
+        session = InProcessSession(self, transacted=transacted)
         with broker.lock:
             self._sessions.add(session)
         return completed(session)
@@ -135,44 +139,40 @@ class InprocProvider:
         try:
             selector = None if spec.selector is None else compiled(spec.selector)
             with broker.lock:
-                handle = self._open_consumer(broker, self._living(session), spec, selector)
-                if isinstance(handle, Consumer) and handle.subscription is not None and broker.store is not None:
-                    let_go = partial(_release_child, broker, handle)
-                    return attached(broker.subscriptions, handle.subscription, handle, let_go)
-                return completed(handle)
+                return self._open_consumer(broker, self._living(session), spec, selector)
         except ProviderError as error:
             return failed(error)
 
     def open_producer(self, session: Handle, destination: Address | None) -> Future[Handle]:
-        """Open a producer; its destination comes into being."""
+        """Open a producer; its destination is created if need be."""
         broker = self._broker
         if broker is None:
             return failed(self._unusable())
         try:
             with broker.lock:
                 owner = self._living(session)
-                producer = Producer(owner, None if destination is None else broker.resolve(destination))
-                owner.children.add(producer)
+                producer = Producer(None if destination is None else broker.resolve(destination))
+                self._adopt(owner, producer)
         except ProviderError as error:
             return failed(error)
         return completed(producer)
 
     def release(self, handle: Handle) -> Future[None]:
-        """End a session, consumer or producer; what a consumer holds goes back to its place, uncounted."""
+        """End a session, consumer or producer; what a consumer has in flight goes back to its position, uncounted."""
         broker = self._broker
         if broker is not None:
             with broker.lock:
-                if isinstance(handle, Session):
+                if isinstance(handle, InProcessSession):
                     self._release_session(broker, handle)
-                elif isinstance(handle, Producer | Consumer | Browser):
-                    _release_child(broker, handle)
+                elif isinstance(handle, Producer | QueueConsumer | Browser):
+                    self._release_child(broker, handle)
         return DONE
 
     def send(self, producer: Handle, envelope: Envelope, tx: Handle | None, token: object) -> None:
-        """File a message, in the transaction or at once; the consumer that waits for it gets it inside this call.
+        """Add a message to its destination, in the transaction or at once; a consumer that waits gets it inside this call.
 
         Raises:
-            ProviderError: CLOSED; DESTINATION when a temporary one is gone; FORMAT for a priority that is none. Then there
+            ProviderError: CLOSED; DESTINATION when a temporary one is gone; FORMAT for an invalid priority. Then there
                 is no ``on_sent``.
         """
         broker = self._broker
@@ -189,67 +189,68 @@ class InprocProvider:
                 if broker.store is None:
                     target.publish(envelope, self)
                 else:
-                    filing = Filing(events, token)
-                    target.plan(envelope, self, filing)
-                    if broker.store.submit(filing):
+                    batch = WriteBatch(events, token)
+                    target.stage(envelope, self, batch)
+                    if broker.store.submit(batch):
                         return
-            elif isinstance(tx, Transaction) and tx.open:
+            elif isinstance(tx, InProcessTransaction) and tx.open:
                 tx.send(target, envelope)
             else:
                 raise ProviderError(ErrorKind.CLOSED, "send: the transaction has ended")
-        # Outside the lock: the core's bookkeeping of sends need not keep the other threads waiting.
+        # Outside the lock, so that the core's bookkeeping of sends does not keep other threads waiting.
         events.on_sent(((token, None),))
 
     def credit(self, consumer: Handle, n: int) -> Future[None]:
-        """Allow ``n`` more deliveries; those that wait come inside this call, as one batch."""
+        """Allow ``n`` more deliveries; what waits is delivered inside this call, as one batch."""
         broker = self._broker
-        if broker is None or not isinstance(consumer, Consumer | Browser):
+        if broker is None or not isinstance(consumer, QueueConsumer | Browser):
             return failed(self._unusable())
         with broker.lock:
             if consumer.closed:
                 return failed(self._unusable())
-            if isinstance(consumer, Consumer):
+            if isinstance(consumer, QueueConsumer):
                 consumer.queue.allow(consumer, n)
             else:
-                shown = consumer.show(n, broker.clock.now_ms())
+                shown = consumer.show(n, broker.context.clock.now_ms())
                 if shown:
                     consumer.events.on_deliveries(consumer, shown)
         return DONE
 
     def drain(self, consumer: Handle) -> Future[None]:
-        """Take all credit back; nothing is ever on its way."""
+        """Withdraw all credit; no delivery is ever on its way."""
         broker = self._broker
-        if broker is None or not isinstance(consumer, Consumer | Browser):
+        if broker is None or not isinstance(consumer, QueueConsumer | Browser):
             return failed(self._unusable())
         with broker.lock:
             if consumer.closed:
                 return failed(self._unusable())
-            if isinstance(consumer, Consumer):
+            if isinstance(consumer, QueueConsumer):
                 consumer.queue.stop(consumer)
         return DONE
 
     def settle(
         self, tags: Sequence[Tag], outcome: Outcome, tx: Handle | None = None, failures: Sequence[int] = ()
     ) -> Future[None]:
-        """Say what became of deliveries. A tag that nobody holds fails the future; the others are settled all the same."""
+        """Settle deliveries. A tag that is not in flight fails the future; the others are settled all the same."""
         broker = self._broker
         if broker is None:
             return failed(self._unusable())
         with broker.lock:
             if tx is None:
-                filing = None if broker.store is None else Filing()
+                batch = None if broker.store is None else WriteBatch()
                 if outcome is not ACCEPTED:
-                    lost = give_up(broker, tags, outcome, failures, self._dead_letter, filing)
-                elif filing is None:
-                    lost = accept(broker, tags)
+                    reject = partial(bury, broker.resolve, self._dead_letter, batch)
+                    lost = give_up(broker.consumers, tags, outcome, failures, reject)
+                elif batch is None:
+                    lost = accept(broker.consumers, tags)
                 else:
-                    lost = accept_stored(broker, tags, filing)
-                if filing is not None and broker.store is not None:
-                    written = filing.awaited()
-                    if broker.store.submit(filing) and not lost:
+                    lost = accept_stored(broker.consumers, tags, batch)
+                if batch is not None and broker.store is not None:
+                    written = batch.completion()
+                    if broker.store.submit(batch) and not lost:
                         return written
-            elif isinstance(tx, Transaction) and tx.open and outcome is ACCEPTED:
-                lost = enlist(broker, tags, tx)
+            elif isinstance(tx, InProcessTransaction) and tx.open and outcome is ACCEPTED:
+                lost = enlist(broker.consumers, tags, tx)
             else:
                 return failed(
                     ProviderError(
@@ -258,7 +259,7 @@ class InprocProvider:
                 )
         if lost:
             return failed(
-                ProviderError(ErrorKind.CLOSED, f"settle: {lost} of {len(tags)} deliveries are settled or given back already")
+                ProviderError(ErrorKind.CLOSED, f"settle: {lost} of {len(tags)} deliveries are settled or returned already")
             )
         return DONE
 
@@ -272,8 +273,7 @@ class InprocProvider:
                 owner = self._living(session)
                 if not owner.transacted or owner.transaction is not None:
                     raise ProviderError(ErrorKind.PROTOCOL, "begin: the session is not transacted, or has a transaction open")
-                owner.transaction = Transaction(owner)
-                return completed(owner.transaction)
+                return completed(owner.begin())
         except ProviderError as error:
             return failed(error)
 
@@ -283,10 +283,10 @@ class InprocProvider:
         if broker is None:
             return failed(self._unusable())
         with broker.lock:
-            if not isinstance(tx, Transaction) or not tx.open:
+            if not isinstance(tx, InProcessTransaction) or not tx.open:
                 return failed(ProviderError(ErrorKind.CLOSED, "end: the transaction has ended already"))
             if commit:
-                return tx.commit(broker)
+                return tx.commit(broker.context, broker.store)
             tx.roll_back()
         return DONE
 
@@ -311,15 +311,15 @@ class InprocProvider:
             with broker.lock:
                 self._living(session)
                 if isinstance(what, str):
-                    return ended(broker.subscriptions, broker.subscriptions.to_unsubscribe(self.client_id, what))
+                    return broker.subscriptions.unsubscribe(self.client_id, what)
                 broker.remove_temporary(self, what)
         except ProviderError as error:
             return failed(error)
         return DONE
 
     def _open_consumer(
-        self, broker: Broker, session: Session, spec: ConsumerSpec, selector: Selector | None
-    ) -> Consumer | Browser:
+        self, broker: InProcessBroker, session: InProcessSession, spec: ConsumerSpec, selector: CompiledSelector | None
+    ) -> Future[Handle]:
         place = broker.resolve(spec.address)
         if place.owner is not None and place.owner is not self:
             raise ProviderError(
@@ -327,33 +327,61 @@ class InprocProvider:
                 f"temporary destination {place.name!r} belongs to another connection; only that may consume from it",
             )
         if spec.browse:
-            if isinstance(place, Topic):
+            if isinstance(place, BrokerTopic):
                 raise ProviderError(ErrorKind.DESTINATION, f"browse {place.name!r}: only a queue can be browsed")
-            handle: Consumer | Browser = broker.browse(session, place, selector)
-        else:
-            if isinstance(place, Topic):
-                subscription = broker.subscriptions.find(place, spec, selector, self, self._max_shared_consumers)
-                consumer = Consumer(session, broker.next_number(), subscription.queue, self.events, subscription=subscription)
-            else:
-                consumer = Consumer(session, broker.next_number(), place, self.events, selector=selector)
-            consumer.queue.attach(consumer)
-            broker.consumers[consumer.number] = consumer
-            handle = consumer
-        session.children.add(handle)
-        return handle
+            browser = broker.browse(self.events, place, selector)
+            self._adopt(session, browser)
+            return completed(browser)
+        if isinstance(place, BrokerTopic):
+            subscription = broker.subscriptions.find(place, spec, selector, self, self._max_shared_consumers)
+            return self._open_subscriber(broker, session, subscription)
+        consumer = QueueConsumer(self, broker.next_number(), place, self.events, selector=selector)
+        self._attach(broker, session, consumer)
+        return completed(consumer)
 
-    def _release_session(self, broker: Broker, session: Session) -> None:
+    def _open_subscriber(
+        self, broker: InProcessBroker, session: InProcessSession, subscription: TopicSubscription
+    ) -> Future[Handle]:
+        subscriptions = broker.subscriptions
+        left = partial(subscriptions.left, subscription)
+        consumer = QueueConsumer(self, broker.next_number(), subscription.queue, self.events, on_closed=left)
+        self._attach(broker, session, consumer)
+        return subscriptions.opened(subscription, consumer, partial(self._release_child, broker, consumer))
+
+    def _attach(self, broker: InProcessBroker, session: InProcessSession, consumer: QueueConsumer) -> None:
+        consumer.queue.attach(consumer)
+        broker.consumers[consumer.number] = consumer
+        self._adopt(session, consumer)
+
+    def _adopt(self, session: InProcessSession, child: Producer | QueueConsumer | Browser) -> None:
+        session.children.add(child)
+        self._owners[child] = session
+
+    def _release_session(self, broker: InProcessBroker, session: InProcessSession) -> None:
         session.closed = True
         broker.branches.leave(session)
         if session.transaction is not None:
             session.transaction.roll_back()
         for child in list(session.children):
-            _release_child(broker, child)
+            self._release_child(broker, child)
         self._sessions.discard(session)
 
-    def _living(self, session: Handle) -> Session:
-        """Return a session as what it is, if it is not closed; asked under the lock, so that it cannot close meanwhile."""
-        if self._closed or not isinstance(session, Session) or session.closed:
+    def _release_child(self, broker: InProcessBroker, child: Producer | QueueConsumer | Browser) -> None:
+        session = self._owners.pop(child, None)
+        if session is not None:
+            session.children.discard(child)
+        if child.closed:
+            return
+        child.closed = True
+        if isinstance(child, QueueConsumer):
+            broker.consumers.pop(child.number, None)
+            child.queue.detach(child)
+            if child.on_closed is not None:
+                child.on_closed()
+
+    def _living(self, session: Handle) -> InProcessSession:
+        """Return a session if it is not closed. The caller holds the lock, so that the session cannot close meanwhile."""
+        if self._closed or not isinstance(session, InProcessSession) or session.closed:
             raise self._unusable()
         return session
 
@@ -361,15 +389,3 @@ class InprocProvider:
         if self._events is None:
             return ProviderError(ErrorKind.CLOSED, "the connection has not been opened")
         return ProviderError(ErrorKind.CLOSED, self._why_closed)
-
-
-def _release_child(broker: Broker, child: Producer | Consumer | Browser) -> None:
-    child.session.children.discard(child)
-    if child.closed:
-        return
-    child.closed = True
-    if isinstance(child, Consumer):
-        broker.consumers.pop(child.number, None)
-        child.queue.detach(child)
-        if child.subscription is not None:
-            broker.subscriptions.left(child.subscription)

@@ -1,11 +1,12 @@
-"""Brokers that a program owns: whose time they keep, and what stands before each of their connections.
+"""Brokers that a program embeds: which clock they use, and what decorates each of their connections.
 
-A test kit embeds a broker under a name before anything connects to it. The connections then take their time from it, so that
-broker and application agree on what has expired.
+A test kit embeds a broker under a name before anything connects to it. The connections then use its clock, so that broker and
+application agree on what has expired.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -20,20 +21,23 @@ class Embedding(NamedTuple):
     clock: Clock
     """Of the broker."""
     connection_clock: Clock
-    """Of its connections: the same time, though its timers may go by another."""
+    """Of its connections: it shows the same time, though its timers may follow another clock."""
     wrap: Callable[[Provider], Provider]
-    """Given each new connection, returns what stands in its place: a decorator of the seam, or the connection itself."""
+    """Given a new connection, returns a decorator of it, or the connection itself."""
 
 
 _embedded: Final[dict[str, Embedding]] = {}
+if hasattr(os, "register_at_fork"):
+    # A forked child has none of its parent's brokers; the locks of what decorates their connections may be held for ever there.
+    os.register_at_fork(after_in_child=_embedded.clear)
 
 
 def embed(name: str, embedding: Embedding | None) -> None:
-    """Embed the broker of that name from now on; None ends it. Connections that are there already stay as they are.
+    """Embed the broker of that name from now on; None ends it. Connections that exist already are unchanged.
 
     Args:
         name: As it stands in the URL, ``inproc://name``.
-        embedding: Its clock, and what stands before its connections.
+        embedding: Its clock, and what decorates its connections.
     Threads: any.
     """
     if embedding is None:

@@ -1,14 +1,26 @@
-"""A message as a queue keeps it, and the number by which a consumer names it."""
+"""A message as a queue keeps it, and the tag by which a consumer refers to its delivery."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final, Protocol
 
 from jmsapi.spi import Address, Envelope, ErrorKind, HeaderView, PlainEnvelope, ProviderError, Tag
 from jmsapi.values import Value
 
-__all__ = ["CONSUMER_SHIFT", "InprocTag", "Message", "Selector", "State", "StoredMessage", "compiled", "dead_letter"]
+__all__ = [
+    "CONSUMER_SHIFT",
+    "CompiledSelector",
+    "InprocTag",
+    "MessageState",
+    "QueuedMessage",
+    "SendingConnection",
+    "StoredMessage",
+    "compiled",
+    "dead_letter",
+    "group_of",
+]
 
 CONSUMER_SHIFT: Final = 40
 """A tag's number is its consumer's number shifted by this, plus a running number."""
@@ -21,23 +33,23 @@ class InprocTag(int, Tag):
     __slots__ = ()
 
 
-class State(IntEnum):
+class MessageState(IntEnum):
     """Where a message is."""
 
     DELAYED = 0
-    """Not before its delivery time."""
+    """Its delivery time has not come."""
     WAITING = 1
-    """Stored, for the next consumer with credit."""
+    """In the queue, for the next consumer with credit."""
     GONE = 2
-    """With a consumer, settled or expired."""
+    """In flight to a consumer, settled or expired."""
 
 
-DELAYED: Final = State.DELAYED
-WAITING: Final = State.WAITING
-GONE: Final = State.GONE
+DELAYED: Final = MessageState.DELAYED
+WAITING: Final = MessageState.WAITING
+GONE: Final = MessageState.GONE
 
 
-class Message:
+class QueuedMessage:
     """One message in one queue or subscription. Its envelope may be shared with other subscriptions."""
 
     __slots__ = ("count", "envelope", "group", "order", "state", "timed")
@@ -46,32 +58,42 @@ class Message:
         self.envelope = envelope
         self.group = group
         self.order = 0
-        """Its place among those of its priority: larger is later."""
+        """Its position among the messages of its priority: larger is later."""
         self.count = 0
-        """How often it was handed out and failed."""
+        """How many deliveries of it have failed."""
         self.state = GONE
         self.timed = False
-        """Whether the broker's agenda has an entry for it."""
+        """Whether the broker's scheduler has an entry for it."""
 
 
-class Selector(Protocol):
-    """A compiled selector."""
+class SendingConnection(Protocol):
+    """The connection that sends a message, as far as subscriptions ask."""
 
-    def matches(self, values: HeaderView) -> bool:
-        """Return whether the condition is TRUE."""
+    @property
+    def client_id(self) -> str | None:
+        """The client id of the connection."""
         ...
 
 
-def compiled(text: str) -> Selector:
-    """Return a selector's condition.
+class CompiledSelector(Protocol):
+    """A compiled selector."""
+
+    @property
+    def matches(self) -> Callable[[HeaderView], bool]:
+        """A function that returns whether the condition is TRUE."""
+        ...
+
+
+def compiled(text: str) -> CompiledSelector:
+    """Compile a selector.
 
     Raises:
-        ProviderError: SELECTOR when it is none.
+        ProviderError: SELECTOR when the text is not a valid selector.
     """
     from jmsapi_selector import InvalidSelector, compile_selector
 
     try:
-        return compile_selector(text)
+        return compile_selector(text)  # pyright: ignore[reportReturnType]  # its ``matches`` is an attribute, taken here for a method
     except InvalidSelector as error:
         raise ProviderError(ErrorKind.SELECTOR, f"selector refused: {error}") from error
 
@@ -81,20 +103,20 @@ def group_of(envelope: Envelope) -> Value:
     return envelope.properties.get(GROUP) or None
 
 
-class StoredMessage(Message):
-    """A message that has a row in the file."""
+class StoredMessage(QueuedMessage):
+    """A message that has a row in the store's file."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "stored_count")
 
     def __init__(self, envelope: Envelope, key: int, order: int, count: int = 0) -> None:
         super().__init__(envelope, group_of(envelope) if envelope.properties else None)
         self.key = key
         self.order = order
-        self.count = count
+        self.count = self.stored_count = count
 
 
 def dead_letter(envelope: Envelope) -> Envelope:
-    """Return the envelope as a dead letter keeps it: unchanged, but it never expires."""
+    """Return the envelope of a dead letter: unchanged, except that it never expires."""
     if not envelope.expiration:
         return envelope
     return PlainEnvelope(

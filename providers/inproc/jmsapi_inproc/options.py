@@ -14,7 +14,7 @@ __all__ = ["InprocOptions"]
 
 
 class InprocOptions(ProviderOptions):
-    """What can be said of a connection inside the process: ``inproc://name?option=value``, ``inproc:///path/file.db``."""
+    """Options of a connection inside the process: ``inproc://name?option=value``, ``inproc:///path/file.db``."""
 
     scheme: str = Field(default="inproc", description="URL scheme; picks the provider")
     dead_letter: str = Field(
@@ -32,6 +32,12 @@ class InprocOptions(ProviderOptions):
             )
         if self.path.endswith("/"):
             raise ValueError("a stored broker's path names a file, not a folder")
+        try:
+            usable = b"\0" not in os.fsencode(self.path)
+        except UnicodeEncodeError:
+            usable = False
+        if not usable:
+            raise ValueError(f"a stored broker's path cannot have NUL characters or halves of surrogate pairs: {self.path!r}")
         return self
 
     @property

@@ -12,10 +12,10 @@ from typing import Final
 from jmsapi.spi import Body, BodyValue, ErrorKind, MessageKind, ProviderError
 from jmsapi.values import Byte, Char, Float, Long, Short, Value
 
-__all__ = ["MARK", "read_value"]
+__all__ = ["MARK", "SECTION", "read_value"]
 
 MARK: Final = "amqp-1.0"
-_SECTION: Final = b"\x00\x53\x77"
+SECTION: Final = b"\x00\x53\x77"
 _WIDTHS: Final[dict[int, str]] = {
     0x50: ">B", 0x51: ">b", 0x60: ">H", 0x61: ">h", 0x70: ">I", 0x71: ">i", 0x80: ">Q", 0x81: ">q", 0x52: ">B", 0x53: ">B",
     0x54: ">b", 0x55: ">b", 0x72: ">f", 0x82: ">d", 0x83: ">q", 0x73: ">I",
@@ -26,6 +26,8 @@ _WRAPPERS: Final[dict[int, type[Byte] | type[Short] | type[Long] | type[Float]]]
 _FIXED: Final[dict[int, Value]] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
 _SIZED: Final[dict[int, int]] = {0xA0: 1, 0xA1: 1, 0xB0: 4, 0xB1: 4, 0xA3: 1, 0xB3: 4}
 _GROUPS: Final[dict[int, int]] = {0xC0: 1, 0xC1: 1, 0xD0: 4, 0xD1: 4}
+_MOST_ITEMS: Final = 1 << 21
+"""Keys and values of the largest map that is read."""
 _Item = BodyValue | list["_Item"]
 
 
@@ -36,9 +38,9 @@ def read_value(data: bytes) -> tuple[MessageKind, Body]:
         ProviderError: FORMAT; it is none, or holds what no JMS body can.
     """
     try:
-        if not data.startswith(_SECTION):
+        if not data.startswith(SECTION):
             raise ValueError("no amqp-value section")
-        code, value, end = _read(data, len(_SECTION), 0)
+        code, value, end = _read(data, len(SECTION), 0)
         if end != len(data):
             raise ValueError("more than one section")
         if code in (0xC1, 0xD1) and isinstance(value, list):
@@ -96,6 +98,8 @@ def _read(data: bytes, position: int, depth: int) -> tuple[int, _Item, int]:
         width = _GROUPS[code]
         count = int.from_bytes(data[position + width : position + 2 * width], "big")
         position += 2 * width
+        if count > _MOST_ITEMS:
+            raise ValueError(f"{count} items")
         items: list[_Item] = []
         for _ in range(count):
             _, item, position = _read(data, position, depth + 1)

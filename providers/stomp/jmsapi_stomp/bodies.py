@@ -9,18 +9,37 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from jmsapi.spi import Body, BodyValue, ErrorKind, MessageKind, ProviderError
 from jmsapi.values import Char
+from jmsapi_brokers.charsets import charset_named
+from jmsapi_brokers.typed_texts import code_of, java_text, typed
 from jmsapi_stomp.frames import text_of
-from jmsapi_stomp.properties import code_of, encoded, java_text, typed
+from jmsapi_stomp.properties import encoded
 
-__all__ = ["MAP_TYPE", "STREAM_TYPE", "read_body", "write_body"]
+__all__ = ["MAP_TYPE", "STREAM_TYPE", "charset_of", "read_body", "write_body"]
 
 MAP_TYPE: Final = "application/vnd.jmsapi.map+json"
 STREAM_TYPE: Final = "application/vnd.jmsapi.stream+json"
+_MOST_ENTRIES: Final = 1 << 20
+"""Entries of the largest map or stream that is read."""
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*([^\s;]+)", re.IGNORECASE)
+
+
+def charset_of(content_type: str | None) -> str | None:
+    """Return the charset that a content type names, if it is known.
+
+    Returns:
+        None for none or an unknown one, and for UTF-8, which is read as such anyway.
+    """
+    found = None if content_type is None else _CHARSET.search(content_type)
+    if found is None:
+        return None
+    name = charset_named(found[1])
+    return None if name in ("utf_8", "ascii") else name
 
 
 def write_body(kind: MessageKind, body: Body) -> bytes:
@@ -43,7 +62,11 @@ def write_body(kind: MessageKind, body: Body) -> bytes:
 
 
 def _json(value: object) -> bytes:
-    return encoded(json.dumps(value, ensure_ascii=False, separators=(",", ":")), "the body")
+    # ASCII, since ActiveMQ Classic hands this to AMQP clients as a text and writes what is outside the basic plane as no UTF-8.
+    text = json.dumps(value, separators=(",", ":"))
+    if "\\ud" in text:
+        encoded(json.dumps(value, ensure_ascii=False), "the body")  # half of a pair raises
+    return text.encode()
 
 
 def _pair(value: BodyValue) -> list[object]:
@@ -73,6 +96,7 @@ def read_body(kind: MessageKind, data: bytes, *, null: bool) -> Body:
         return text_of(data)
     if kind in (MessageKind.BYTES, MessageKind.OBJECT):
         return data
+    _check_budget(data)
     try:
         value: object = json.loads(data) if data else None
     except (ValueError, RecursionError) as cause:
@@ -82,6 +106,16 @@ def read_body(kind: MessageKind, data: bytes, *, null: bool) -> Body:
     if kind is MessageKind.STREAM and isinstance(value, list | None):
         return [_value(pair) for pair in cast("list[object]", value or [])]
     raise ProviderError(ErrorKind.FORMAT, f"the {kind.name.lower()} body received is not our JSON")
+
+
+def _check_budget(data: bytes) -> None:
+    """Refuse a body with so many brackets that the objects made of it would take many times its size.
+
+    Raises:
+        ProviderError: FORMAT.
+    """
+    if len(data) > _MOST_ENTRIES and data.count(b"[") > _MOST_ENTRIES:
+        raise ProviderError(ErrorKind.FORMAT, f"the body received has more than {_MOST_ENTRIES} entries")
 
 
 def _value(pair: object) -> BodyValue:

@@ -3,7 +3,8 @@
 The cutter keeps what has come as a list of chunks and joins them once, when a whole frame must be there, so that a large
 body costs one copy and not one a read. A frame ends where ``content-length`` says, or at the first NUL without it. Classic
 ends each of its frames with a NUL and a line feed, and sends a Java client's text as it is, NULs and all, without a length:
-there (``ends_in_line_feed``) a NUL ends a message only if a line feed follows, and then nothing, a frame or a heart-beat.
+there (``ends_in_line_feed``) a NUL ends a message only if a line feed follows, and then nothing, a frame or a heart-beat. A
+property named content-length of an AMQP client's text takes the place of the header there, and is found out.
 
 Everything here is pure. Bytes that are no STOMP raise ``ProviderError(PROTOCOL)``, text that is no UTF-8
 ``ProviderError(FORMAT)``.
@@ -12,7 +13,7 @@ Everything here is pure. Bytes that are no STOMP raise ``ProviderError(PROTOCOL)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar, overload
 
 from jmsapi.spi import ErrorKind, ProviderError
@@ -26,7 +27,20 @@ _MEANING: Final = {"\\": "\\", "n": "\n", "r": "\r", "c": ":"}
 _SEARCHES: Final = 4
 _MODIFIED_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LENGTH: Final = b"\ncontent-length:"
+_HEAD_LIMIT: Final = 1 << 24
+"""Bytes of the largest block of header lines."""
+_MOST_LINES: Final = 1 << 16
+"""Header lines of the frame with the most of them that is read: each becomes objects of many times its size."""
+_NONE: Final[frozenset[bytes]] = frozenset()
 _STARTS: Final = (b"MESSAGE\n", b"RECEIPT\n", b"ERROR\n", b"\n")
+_BEGINS: Final = {start[:size] for start in _STARTS for size in range(len(start))}
+_HEAD: Final = re.compile(rb"\n\r?\n|\0")
+_HEAD_WITH_NULS: Final = re.compile(rb"\n\r?\n")
+_NUL: Final = re.compile(rb"\0")
+_NUL_AND_LINE_FEED: Final = re.compile(rb"\0\n(?:%b|(?:%b)\Z)" % (b"|".join(_STARTS), b"|".join(sorted(_BEGINS))))
+"""Without one of these in what was read, the head or the body cannot have ended."""
+_LONGEST_CUT: Final = 2
+"""Bytes of the beginning of these that one read may bring, and the next one the rest."""
 
 
 def escape(text: str) -> str:
@@ -39,7 +53,12 @@ def escape(text: str) -> str:
 
 def unescape(text: str) -> str:
     """Undo ``escape``; an undefined escape stays as it is, for brokers send such."""
-    return _ESCAPED.sub(lambda match: _MEANING[match[1]], text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    if "\\\\" in text:
+        return _ESCAPED.sub(lambda match: _MEANING[match[1]], text)
+    # No backslash stands for itself, so each begins an escape; three passes in C are quicker than one with a function.
+    return text.replace("\\c", ":").replace("\\n", "\n").replace("\\r", "\r")
 
 
 def text_of(data: bytes) -> str:
@@ -66,27 +85,62 @@ def header_lines(headers: Iterable[tuple[str, str]]) -> str:
 
 
 def command_frame(command: str, headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return a frame without a body."""
-    return f"{command}\n{header_lines(headers)}\n\0".encode()
+    """Return a frame without a body.
+
+    Raises:
+        ProviderError: FORMAT; a NUL would end it amid its headers, and the broker the connection.
+    """
+    head = header_lines(headers)
+    if "\0" in head:
+        raise ProviderError(ErrorKind.FORMAT, f"a header of {command} would hold a NUL, which STOMP cannot carry")
+    return f"{command}\n{head}\n\0".encode()
 
 
 class Frame:
-    """One frame as it was cut; its headers are read when first asked for."""
+    """One frame as it was cut; its headers are read when first asked for.
 
-    __slots__ = ("_asked", "_headers", "body", "command", "head")
+    Of a repeated header the first counts, as STOMP has it, but for those that a broker is known to write behind the sender's.
 
-    def __init__(self, command: bytes, head: bytes, body: bytes) -> None:
+    Args:
+        command: The command.
+        head: The header lines, each with a line feed before it, none after.
+        body: The body.
+        last: Headers of which the last counts, each as ``b"\\nname:"``.
+        searches: How many headers are searched for, one by one, before all are read.
+    """
+
+    __slots__ = ("_headers", "_last", "_others", "_searches", "body", "command", "head")
+
+    def __init__(
+        self, command: bytes, head: bytes, body: bytes, last: frozenset[bytes] = _NONE, searches: int = _SEARCHES
+    ) -> None:
         self.command = command
+        self._last = last
         self.head = head
-        """The header lines, each with a line feed before it, none after."""
         self.body = body
         self._headers: dict[str, str] | None = None
-        self._asked = 0
+        self._others: Sequence[tuple[str, str]] = ()
+        self._searches = searches
+
+    def without_body(self) -> Frame:
+        """Return the same frame with an empty body."""
+        return Frame(self.command, self.head, b"", self._last)
+
+    def with_values(self, values: Mapping[bytes, bytes]) -> Frame:
+        """Return the same frame with other values, as they are to be escaped, of headers that it has."""
+        head = self.head
+        for name, value in values.items():
+            start = b"\n%b:" % name
+            before, found, rest = head.partition(start)
+            if found:
+                _, line_feed, after = rest.partition(b"\n")
+                head = before + start + value + line_feed + after
+        return Frame(self.command, head, self.body, self._last)
 
     def raw(self, name: bytes) -> bytes | None:
         """Return one header's value, escaped as it came; ``name`` is ``b"\\nname:"``."""
         head = self.head
-        start = head.find(name)
+        start = head.rfind(name) if name in self._last else head.find(name)
         if start < 0:
             return None
         start += len(name)
@@ -96,58 +150,95 @@ class Frame:
     def find(self, name: bytes) -> str | None:
         """Return one header's value without reading the others; ``name`` is ``b"\\nname:"``."""
         value = self.raw(name)
-        return None if value is None else unescape(text_of(value))
+        return None if value is None else unescape(self._text(value))
 
     def get(self, name: str) -> str | None:
         """Return one header's value; who asks often has them all read at once, which costs as much as a few searches."""
         headers = self._headers
         if headers is None:
-            self._asked += 1
-            if self._asked <= _SEARCHES:
+            if self._searches:
+                self._searches -= 1
                 return self.find(b"\n%s:" % name.encode())
             headers = self.headers
         return headers.get(name)
 
     @property
     def headers(self) -> dict[str, str]:
-        """All headers; of a repeated one the first counts.
+        """All headers; of a repeated one that which counts.
 
         Raises:
             ProviderError: FORMAT; a header is not UTF-8.
         """
         if self._headers is None:
-            self._headers = self.read()
+            self._headers, self._others = self.split()
         return self._headers
 
     def read(self) -> dict[str, str]:
         """Read all headers, without keeping them; see ``headers``."""
+        return self.split()[0]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all headers have been read, so that asking for one costs next to nothing."""
+        return self._headers is not None
+
+    @property
+    def at_hand(self) -> Mapping[str, str]:
+        """All headers if they have been read, else each when it is asked for."""
+        return Peek(self) if self._headers is None else self._headers
+
+    def split(self) -> tuple[dict[str, str], Sequence[tuple[str, str]]]:
+        """Read all headers, without keeping them.
+
+        Returns:
+            The headers that count, and those that do not for there is another one of the name.
+        Raises:
+            ProviderError: FORMAT; a header is not UTF-8, or there are more than anybody reads.
+        """
         if self._headers is not None:
-            return self._headers
-        text = text_of(self.head)
+            return self._headers, self._others
+        if self.head.count(b"\n") > _MOST_LINES:
+            raise ProviderError(ErrorKind.FORMAT, f"the frame received has more than {_MOST_LINES} header lines")
+        text = self._text(self.head)
         lines = text.split("\n")[1:]
         try:
             headers = dict([line.split(":", 1) for line in lines])
         except ValueError:  # a line that is no header
-            return _read_lines(lines)
+            return self._read_lines(lines)
         if len(headers) != len(lines) or "\r" in text:
-            return _read_lines(lines)
+            return self._read_lines(lines)
         if "\\" in text:
+            if "\\" in "".join(headers):
+                return self._read_lines(lines)
             for name, value in headers.items():
-                if "\\" in name:
-                    return _read_lines(lines)
                 if "\\" in value:
                     headers[name] = unescape(value)
-        return headers
+        return headers, ()
 
+    def _text(self, data: bytes) -> str:
+        """Decode header lines; in a message one that is no text leaves the others readable."""
+        try:
+            return text_of(data)
+        except ProviderError:
+            if self.command != b"MESSAGE":
+                raise
+            return "\n".join([_readable(line) for line in data.split(b"\n")])
 
-def _read_lines(lines: list[str]) -> dict[str, str]:
-    """Read header lines one by one: any of them may be repeated, escaped, ended by a carriage return, or none."""
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if colon:
-            headers.setdefault(unescape(name), unescape(value.removesuffix("\r")))
-    return headers
+    def _read_lines(self, lines: list[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Read header lines one by one: any of them may be repeated, escaped, ended by a carriage return, or none."""
+        headers: dict[str, str] = {}
+        others: list[tuple[str, str]] = []
+        for line in lines:
+            name, colon, value = line.partition(":")
+            if not colon:
+                continue
+            name, value = unescape(name), unescape(value.removesuffix("\r"))
+            known = headers.setdefault(name, value)
+            if known is not value:
+                if b"\n%b:" % name.encode() in self._last:
+                    headers[name], value = value, known
+                others.append((name, value))
+        return headers, others
 
 
 class Peek(Mapping[str, str]):
@@ -194,20 +285,52 @@ class FrameCutter:
 
     Args:
         limit: Bytes; the largest frame taken.
+        option: Names the limit in errors.
     """
 
-    __slots__ = ("_limit", "_need", "_parts", "_searched", "_size", "ends_in_line_feed", "fault")
+    __slots__ = (
+        "_awaited",
+        "_last",
+        "_need",
+        "_option",
+        "_parts",
+        "_searched",
+        "_size",
+        "count",
+        "distrusted",
+        "ends_in_line_feed",
+        "fault",
+        "last_counts",
+        "limit",
+        "nul_in_headers",
+    )
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, option: str = "") -> None:
+        self.limit = limit
+        self._option = option
+        self.count = 0
+        """Frames cut so far."""
+        self.last_counts = _NONE
+        """Headers of which the last one counts; see ``Frame``."""
         self.ends_in_line_feed = False
         """The peer ends each frame with NUL and line feed: a NUL without one is a part of the body."""
+        self.nul_in_headers = False
+        """The peer writes a NUL in a header of a message as it is."""
+        self.distrusted = b""
+        """A header line of messages whose ``content-length`` is their sender's, where frames end in a line feed."""
         self.fault: ProviderError | None = None
         """PROTOCOL: what follows the frames returned last is no STOMP. Those are to be taken first."""
         self._parts: list[bytes] = []
+        self._last = b""
+        self._awaited = _HEAD
         self._size = 0
         self._need = 0
         self._searched: int = 0
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of a frame that has not come whole."""
+        return self._size if self._parts else 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take what one read brought and return the frames that are whole now; then look at ``fault``.
@@ -220,9 +343,13 @@ class FrameCutter:
         if self._parts:
             self._parts.append(data)
             self._size += len(data)
-            if self._size < self._need or (not self._need and b"\0" not in data):
-                if self._size > self._limit:
-                    raise self._too_large()
+            # What cannot be whole yet is not joined: a peer may send it a few bytes at a time.
+            recent = self._last + data
+            self._last = recent[-_LONGEST_CUT:]
+            if self._size < self._need or (not self._need and self._awaited.search(recent) is None):
+                in_head = self._awaited in (_HEAD, _HEAD_WITH_NULS)
+                if self._size > (min(self.limit, _HEAD_LIMIT) if in_head else self.limit):
+                    raise self._placed(self._too_large())
                 return []
             data = b"".join(self._parts)
             self._parts = []
@@ -230,14 +357,21 @@ class FrameCutter:
         try:
             rest = self._cut(data, frames)
         except ProviderError as fault:
+            self.count += len(frames)
+            placed = self._placed(fault)
             if not frames:
-                raise
-            self.fault = fault
+                raise placed from None
+            self.fault = placed
             return frames
+        self.count += len(frames)
         self._size = len(data) - rest
         if self._size:
             self._parts.append(data[rest:] if rest else data)
+            self._last = self._parts[0][-_LONGEST_CUT:]
         return frames
+
+    def _placed(self, fault: ProviderError) -> ProviderError:
+        return ProviderError(fault.kind, f"{fault.message} (frame {self.count + 1} of the connection)", fatal=True)
 
     def _cut(self, data: bytes, frames: list[Frame]) -> int:
         """Append the whole frames to ``frames`` and return where the rest begins."""
@@ -249,55 +383,57 @@ class FrameCutter:
                 position += 1
             if position == size:
                 return size
-            first = position
-            if self.ends_in_line_feed:
-                # A Java client's header may have a NUL as well.
-                first = data.find(b"\n\n", position)
-            nul = data.find(b"\0", first) if first >= 0 else -1
-            if nul < 0:
-                if size - position > self._limit:
-                    raise self._too_large()
-                return position
-            end = data.find(b"\n\n", position, nul)
+            message = data.startswith(b"MESSAGE", position)
+            end = data.find(b"\n\n", position)
             body = end + 2
-            dressed = data.find(b"\n\r\n", position, nul if end < 0 else end + 1)
+            dressed = data.find(b"\n\r\n", position, size if end < 0 else end + 1)
             if dressed >= 0:
                 end, body = dressed, dressed + 3
-            if end < 0:
+            # A header of a MESSAGE may hold the NUL that its sender put into a property.
+            nul_allowed = message and (self.nul_in_headers or self.ends_in_line_feed)
+            if not nul_allowed and data.find(b"\0", position, size if end < 0 else end) >= 0:
                 raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a frame without an empty line", fatal=True)
+            if end < 0:
+                if size - position > min(self.limit, _HEAD_LIMIT):
+                    raise self._too_large()
+                self._awaited = _HEAD_WITH_NULS if nul_allowed else _HEAD
+                return position
             line = data.find(b"\n", position, end)
             if line < 0:
                 line = end
             command = data[position:line].removesuffix(b"\r")
             head = data[line:end]
-            declared = head.find(_LENGTH)
-            if declared >= 0:
-                stop = body + self._length(head, declared)
-                if stop >= size:
-                    self._need = stop + 1 - position
-                    if self._need > self._limit:
-                        raise self._too_large()
-                    return position
-                if data[stop] != 0:
-                    raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a body longer than its content-length", fatal=True)
-                nul = stop
-            elif self.ends_in_line_feed and command == b"MESSAGE":
-                nul = self._end(data, position, nul)
-                if nul < 0:
-                    if size - position > self._limit:
-                        raise self._too_large()
-                    return position
-            frames.append(Frame(command, head, data[body:nul]))
+            nul = self._stop(data, position, body, head, message=message)
+            if nul < 0:
+                self._awaited = _NUL_AND_LINE_FEED if message and self.ends_in_line_feed else _NUL
+                if max(self._need, size - position) > self.limit:
+                    raise self._too_large()
+                return position
+            frames.append(Frame(command, head, data[body:nul], self.last_counts))
             position = nul + 1
 
-    def _end(self, data: bytes, position: int, nul: int) -> int:
+    def _stop(self, data: bytes, position: int, body: int, head: bytes, *, message: bool) -> int:
+        """Return where the NUL is that ends the frame; -1 when it has not come yet, and ``_need`` may be known."""
+        unlimited = message and self.ends_in_line_feed
+        declared = head.find(_LENGTH)
+        if declared >= 0 and not (unlimited and self.distrusted and self.distrusted in head):
+            stop = body + self._length(head, declared)
+            if stop >= len(data):
+                self._need = stop + 1 - position
+                return -1
+            if data[stop] == 0:
+                return stop
+            if not unlimited:
+                raise ProviderError(ErrorKind.PROTOCOL, "the peer sent a body longer than its content-length", fatal=True)
+        return self._end(data, position, body) if unlimited else data.find(b"\0", body)
+
+    def _end(self, data: bytes, position: int, body: int) -> int:
         """Return where the NUL is that ends the frame, the first one or a later one; -1 when it has not come yet."""
         size = len(data)
-        nul = data.find(b"\0", max(nul, position + self._searched))
+        nul = data.find(b"\0", max(body, position + self._searched))
         while nul >= 0:
             after = nul + 2
             if after > size:
-                self._need = after - position
                 self._searched = nul - position
                 return -1
             if data[nul + 1] == 10 and (data.startswith(_STARTS, after) or _begun(data[after : after + 8])):
@@ -316,7 +452,16 @@ class FrameCutter:
         return int(digits)
 
     def _too_large(self) -> ProviderError:
-        return ProviderError(ErrorKind.PROTOCOL, f"the peer sent a frame of more than {self._limit} bytes", fatal=True)
+        text = f"the peer sent a frame of more than {self.limit} bytes" + (f" (option {self._option})" if self._option else "")
+        return ProviderError(ErrorKind.PROTOCOL, text, fatal=True)
+
+
+def _readable(line: bytes) -> str:
+    """Return a header line; bytes that are no UTF-8 as their escapes in Python: ``\\xff``."""
+    try:
+        return text_of(line)
+    except ProviderError:
+        return line.decode("utf-8", "backslashreplace")
 
 
 def _begun(data: bytes) -> bool:

@@ -1,122 +1,128 @@
-"""Opening and closing a connection, and what its links tell."""
+"""Opening and closing the connections of a provider, and what comes over them meanwhile."""
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import Future
-from itertools import count
-from typing import Any, Final
+from typing import Final
 
-from jmsapi.spi import (
-    Capabilities,
-    Clock,
-    ErrorKind,
-    Events,
-    ProviderError,
-    SendResult,
-    failed,
-)
-from jmsapi_stomp.consumers import Consumers
-from jmsapi_stomp.control import Done
+from jmsapi.spi import Capabilities, Clock, ErrorKind, Events, ProviderError, SendResult, fail, failed, resolve
+from jmsapi.wire import ASK_AGAIN_S, IoLoop, RecentlyClosedClientIds
+from jmsapi_brokers.subscriptions import BROKERS
+from jmsapi_brokers.users import with_user
+from jmsapi_stomp.answers import Done, in_words, perform
+from jmsapi_stomp.auxiliary_connections import AuxiliaryConnections
+from jmsapi_stomp.behaviour import StompBehaviour, StrayError
+from jmsapi_stomp.behaviours import choose_behaviour
+from jmsapi_stomp.client_id_claim import ClientIdClaim
+from jmsapi_stomp.connection import StompConnection
+from jmsapi_stomp.connection_settings import ConnectionSettings, connection_settings
+from jmsapi_stomp.context import StompContext
 from jmsapi_stomp.errors import lost
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.link import Link
-from jmsapi_stomp.links import Links
-from jmsapi_stomp.loop import IoLoop
-from jmsapi_stomp.opening import ClientIdClaim, choose_dialect, link_settings
+from jmsapi_stomp.open_connection import OpenConnection
 from jmsapi_stomp.options import StompOptions
-from jmsapi_stomp.rabbitmq import RabbitMQ
-from jmsapi_stomp.registry import GIVEN_BACK
-from jmsapi_stomp.sending import Sending
-from jmsapi_stomp.settings import LinkSettings
-from jmsapi_stomp.steps import run
-from jmsapi_stomp.subscribing import Subscribing
-from jmsapi_stomp.transactions import Transactions
-from jmsapi_stomp.wiring import (
-    Wiring,
-    fail,
-    resolve,
-)
 
-__all__ = ["Lifecycle", "closed_error"]
+__all__ = ["RECENTLY_CLOSED", "ConnectionLifecycle"]
 
-_ASK_AGAIN_S: Final = 0.05
+_LOG: Final = logging.getLogger("jmsapi.stomp")
+RECENTLY_CLOSED: Final = RecentlyClosedClientIds()
+"""Client ids of closed connections of this process: Classic frees one only a moment after it has confirmed the close."""
 
 
-class Lifecycle:
-    """From unopened to closed; the seam's other calls stand on it.
+class ConnectionLifecycle:
+    """From unopened to closed.
 
     Args:
-        options: Its options.
-        clock: Where it gets time from.
+        options: The connection's options.
+        clock: The time.
     """
 
     def __init__(self, options: StompOptions, clock: Clock) -> None:
         self._options = options
         self._clock = clock
-        self._word = str(uuid.uuid4())
-        self._loop = IoLoop(clock, self._on_crash)
-        self._serials = count(1)
+        self.identity = str(uuid.uuid4())
+        """A word of the connection's own, by which its messages are known."""
+        self.loop = IoLoop(clock, self._on_crash, _LOG)
         self._events: Events | None = None
         self._opened: Future[Capabilities] = Future()
         self._closed: Future[None] | None = None
         self._lost: ProviderError | None = None
-        self._wiring: Wiring | None = None
-        self._main: Link | None = None
-        self._settings: LinkSettings | None = None
+        self._parts: OpenConnection | None = None
+        self.parts: OpenConnection | None = None
+        """The parts of the open connection; None when it is not open, or of no more use. Read by any thread."""
+        self._main: StompConnection | None = None
+        self._settings: ConnectionSettings | None = None
         self._claim = ClientIdClaim()
-        self._asked_again = False
+        self._tried_again = False
+
+    # opening
 
     def open(self, events: Events) -> Future[Capabilities]:
-        """Connect and authenticate; the dialect is chosen from the broker's answer."""
+        """Connect and authenticate; the broker's answer tells which broker it is."""
         if self._events is not None or self._closed is not None:
             return failed(ProviderError(ErrorKind.CLOSED, "a provider is opened once"))
         self._events = events
         try:
-            self._settings = settings = link_settings(self._options)
+            self._settings = settings = connection_settings(self._options)
         except ProviderError as cause:
             self._lost = cause
             return failed(cause)
-        self._loop.start()
-        self._loop.post(self._connect, settings)
+        self.loop.start()
+        self.loop.post(self._connect, settings)
         return self._opened
 
-    def _connect(self, settings: LinkSettings) -> None:
+    def _connect(self, settings: ConnectionSettings) -> None:
         if self._closed is not None:
-            return  # closed while it was being opened, by another thread: that is told by _close
-        self._main = link = Link(self._loop, self._clock, settings, self)
-        link.connect(self._on_connected)
+            return  # closed by another thread while it was being opened: _close fails the opening
+        self._main = StompConnection(self.loop, self._clock, settings, self)
+        self._main.connect(self._on_connected)
 
     def _on_connected(self, cause: ProviderError | None) -> None:
-        link, events, settings = self._main, self._events, self._settings
-        if link is None or events is None or settings is None:
+        connection, events, settings = self._main, self._events, self._settings
+        if connection is None or events is None or settings is None:
             return
         if cause is None:
             try:
-                dialect = choose_dialect(self._options, link.connected_headers.get("server", ""))
+                behaviour = choose_behaviour(self._options, connection.connected_headers.get("server", ""))
             except ProviderError as unknown:
                 cause = unknown
             else:
-                link.adapt(dialect)
-                place = (f"{settings.address[0]}:{settings.address[1]}", settings.vhost)
-                wiring = Wiring(
-                    self._loop, self._clock, self._options, events, link, dialect, self._options.client_id, self._word, place
-                )
-                self._links = Links(self._loop, self._clock, settings, self, dialect)
-                self._consumers = Consumers(wiring)
-                self._subscribing = Subscribing(wiring, self._consumers, self._links)
-                self._transactions = Transactions(wiring, self._consumers)
-                self._sending = Sending(wiring, self._consumers, self._transactions)
-                run(self._claim.take(wiring), lambda refused: self._opened_as(wiring, refused))
+                parts = self._assemble(connection, events, settings, behaviour)
+                perform(self._claim.take(parts.context), lambda refused: self._opened_as(parts, refused))
                 return
         self._not_opened(cause)
 
-    def _opened_as(self, wiring: Wiring, refused: ProviderError | None) -> None:
+    def _assemble(
+        self, connection: StompConnection, events: Events, settings: ConnectionSettings, behaviour: StompBehaviour
+    ) -> OpenConnection:
+        connection.adapt(behaviour)
+        host, port = settings.address
+        context = StompContext(
+            self.loop,
+            self._clock,
+            self._options,
+            events,
+            connection,
+            behaviour,
+            self._options.client_id,
+            self.identity,
+            BROKERS.number(behaviour.name, host, self._options.vhost or "", "stomp", port),
+        )
+        return OpenConnection(context, AuxiliaryConnections(self.loop, self._clock, settings, self, behaviour))
+
+    def _opened_as(self, parts: OpenConnection, refused: ProviderError | None) -> None:
         if refused is None:
-            self._wiring = wiring
-            GIVEN_BACK.taken(self._id)
-            resolve(self._opened, wiring.dialect.capabilities())
+            self._parts = parts
+            self.parts = parts
+            if self.over:  # closed meanwhile, by another thread
+                self.parts = None
+            RECENTLY_CLOSED.note_opened(self._client_key)
+            behaviour = parts.context.behaviour
+            has = behaviour.capabilities()
+            resolve(self._opened, with_user(has, behaviour.options) if behaviour.says_users else has)
         else:
             self._not_opened(refused)
 
@@ -125,129 +131,139 @@ class Lifecycle:
         if self._main is not None:
             self._main.end(cause)
         settings = self._settings
-        if settings is not None and self._closed is None and self._worth_asking_again(cause):
-            self._loop.later(_ASK_AGAIN_S, lambda: self._connect(settings))
+        if settings is not None and self._closed is None and self._worth_another_try(cause):
+            self.loop.later(ASK_AGAIN_S, lambda: self._connect(settings))
             return
         self._lost = cause
-        self._loop.stop(lambda: fail(self._opened, cause))
+        self.loop.stop(lambda: fail(self._opened, cause))
 
     @property
-    def _id(self) -> tuple[object, ...]:
-        return (self._options.host, self._options.port, self._options.client_id)
+    def _client_key(self) -> tuple[object, ...]:
+        options = self._options
+        return (options.host, options.port, options.vhost, options.client_id)
 
-    def _worth_asking_again(self, cause: ProviderError) -> bool:
-        if cause.kind is ErrorKind.CLIENT_ID:
-            # Our own last connection with this id is closed, and the broker may not have got round to freeing it.
-            return GIVEN_BACK.lately(self._id)
-        # Classic with much to do closes some connections that it refuses without saying why: a second time it says it.
-        # Without credentials, silence says no more than that nobody is there.
+    def _worth_another_try(self, cause: ProviderError) -> bool:
+        if RECENTLY_CLOSED.worth_asking_again(self._client_key, cause.kind):
+            return True
+        # Classic under load closes some connections that it refuses without a word; the second time it gives its reason.
+        # Without credentials, silence means no more than that nobody is there.
         refusable = self._options.user is not None and self._main is not None and self._main.unanswered
-        unanswered = refusable and not self._asked_again
-        self._asked_again = self._asked_again or unanswered
-        return unanswered
+        again = refusable and not self._tried_again
+        self._tried_again = self._tried_again or again
+        return again
+
+    # closing
 
     def close(self) -> Future[None]:
         """End in order: what was sent is written, then the broker is told, then everything pending fails."""
         if self._closed is None:
             self._closed = Future()
-            if self._options.client_id is not None and self._wiring is not None:
-                self._closed.add_done_callback(lambda _: GIVEN_BACK.note(self._id))
-            if self._events is None or (self._lost is not None and self._wiring is None):
+            self.parts = None
+            if self._options.client_id is not None and self._parts is not None:
+                self._closed.add_done_callback(lambda _: RECENTLY_CLOSED.note_closed(self._client_key))
+            if self._events is None or (self._lost is not None and self._parts is None):
                 resolve(self._closed, None)
             else:
-                self._loop.post(self._close, self._closed)
+                self.loop.post(self._close, self._closed)
         return self._closed
 
     def _close(self, closed: Future[None]) -> None:
         def left(_: ProviderError | None) -> None:
-            self._links_gone()
+            self._drop_all()
             fail(self._opened, ProviderError(ErrorKind.CLOSED, "the connection was closed while it was opened"))
-            self._loop.stop(lambda: resolve(closed, None))
+            self.loop.stop(lambda: resolve(closed, None))
 
-        link = self._main
-        if link is None or self._wiring is None:
-            if link is not None:
-                link.end(closed_error())
+        connection, parts = self._main, self._parts
+        if connection is None or parts is None:
+            if connection is not None:
+                connection.end(_closed_error())
             left(None)
             return
-        self._loop.later(self._options.close_timeout_ms / 1000, lambda: self._give_up(link, left))
-        self._subscribing.leave_temporaries(lambda _: link.disconnect(lambda _: self._links.leave(left)))
+        self.loop.later(self._options.close_timeout_ms / 1000, lambda: self._give_up(connection, left))
+        parts.subscriber.leave_temporaries(
+            lambda _: connection.disconnect(lambda _: parts.connections.leave_all(left)),
+        )
 
-    def _links_gone(self) -> None:
+    def _drop_all(self) -> None:
         """Let go of everything but the thread."""
         self._claim.drop()
-        if self._wiring is not None:
-            for consumer in self._consumers.all_lost(None, closed_error()):
-                self._subscribing.left(consumer)
-            self._links.end()
+        if self._parts is not None:
+            for consumer in self._parts.release.all_lost(None, _closed_error()):
+                self._parts.subscriber.left(consumer)
+            self._parts.connections.drop_all()
 
-    def _give_up(self, link: Link, left: Done) -> None:
-        link.end(closed_error())
+    def _give_up(self, connection: StompConnection, left: Done) -> None:
+        connection.end(_closed_error())
         left(None)
 
     def _on_crash(self, fault: Exception) -> None:
-        cause = ProviderError(ErrorKind.PROTOCOL, f"a fault in the provider ended the connection: {fault!r}", fatal=True)
+        cause = ProviderError(ErrorKind.PROTOCOL, f"a fault in the provider ended the connection: {in_words(fault)}", fatal=True)
         fail(self._opened, cause)
         if self._main is not None:
             self._main.end(cause)
         self._lost = self._lost or cause
+        self.parts = None
         if self._closed is not None:
             resolve(self._closed, None)
 
-    # what links tell
+    # state, for any thread
 
-    def _refused(self) -> Future[Any] | None:
-        """Return a failed future when the connection is of no more use."""
-        if self._wiring is None or self._lost is not None or self._closed is not None:
-            return failed(self._why_not())
-        return None
+    @property
+    def over(self) -> bool:
+        """Whether the connection is lost or closed."""
+        return self._lost is not None or self._closed is not None
 
-    def _why_not(self) -> ProviderError:
+    def why_not(self) -> ProviderError:
+        """Return why the connection is of no use."""
         if self._closed is not None:
-            return closed_error()
+            return _closed_error()
         return self._lost or ProviderError(ErrorKind.CLOSED, "the connection is not open")
 
-    def _wired(self) -> Wiring:
-        if self._wiring is None:
-            raise self._why_not()
-        return self._wiring
+    def answer(self, token: object, cause: ProviderError) -> None:
+        """Fail a send. I/O thread only."""
+        if self._events is not None:
+            self._events.on_sent([(token, cause)])
 
-    def on_messages(self, link: Link, frames: list[Frame]) -> None:
+    # what connections report
+
+    def on_messages(self, connection: StompConnection, frames: list[Frame]) -> None:
         """Pass messages to their consumers."""
-        self._consumers.on_messages(frames)
+        if self._parts is not None:
+            self._parts.flow.on_messages(frames)
 
     def on_receipts(self, results: list[SendResult]) -> None:
         """Pass answers to the core."""
-        if self._events is not None:
-            self._events.on_sent(self._transactions.answers(results))
+        if self._events is not None and self._parts is not None:
+            self._events.on_sent(self._parts.transactions.answers(results))
 
-    def on_stray_error(self, link: Link, headers: Mapping[str, str], text: str) -> bool:
-        """Live on after an ERROR of RabbitMQ that concerns one consumer, or none any more; it is never an answer."""
-        if self._wiring is None or not isinstance(self._wiring.dialect, RabbitMQ):
-            return False
-        if "Server cancelled subscription" in text:
-            self._consumers.cancelled(headers.get("subscription", ""), text)
-            return True
-        return "Subscription not found" in text
+    def on_stray_error(self, connection: StompConnection, headers: Mapping[str, str], text: str) -> bool:
+        """Go on after an ERROR that concerns one consumer, or none any more; it is never an answer."""
+        parts = self._parts
+        stray = None if parts is None else parts.context.behaviour.stray_error(text)
+        if stray is StrayError.CANCELLED and parts is not None:
+            parts.release.cancelled(headers.get("subscription", ""), text)
+        return stray is not None
 
-    def on_link_lost(self, link: Link, cause: ProviderError) -> None:
-        """Tell the core once that the link is gone; a further connection takes only its consumers along."""
-        if self._wiring is None:
+    def on_connection_lost(self, connection: StompConnection, cause: ProviderError) -> None:
+        """Report the loss to the core once; a further connection takes only its consumers along."""
+        parts = self._parts
+        if parts is None:
             return
-        gone = self._consumers.all_lost(link, cause)
+        gone = parts.release.all_lost(connection, cause)
         for consumer in gone:
-            self._subscribing.left(consumer)
-        if link is not self._main:
-            for consumer in gone:
-                self._wiring.events.on_closed(consumer.handle, cause)
+            parts.subscriber.left(consumer)
+        if connection is not self._main:
+            for consumer in [one for one in gone if not one.auxiliary]:
+                parts.context.events.on_closed(consumer.handle, cause)
             return
         if self._lost is None:
             self._lost = lost(cause)
+            self.parts = None
             self._claim.drop()
             if self._closed is None:
-                self._wiring.events.on_lost(cause)
+                parts.context.events.on_lost(cause)
 
 
-def closed_error() -> ProviderError:
-    """Return what is said of a connection that is closed."""
+def _closed_error() -> ProviderError:
+    """Return the error of a connection that is closed."""
     return ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True)

@@ -1,7 +1,7 @@
 """The loopback server of ``jmsapi.testing`` over STOMP: both sides of that wire, for the server reads and writes by it too.
 
-The server hands on what the in-process broker says, so nearly all is the broker's own. Its frames are those of STOMP 1.2;
-these headers are its own:
+The server passes on the in-process broker's answers, so nearly all is the broker's own. Its frames are those of STOMP 1.2, with
+these headers of its own:
 
 - SUBSCRIBE: ``window``, how many messages may be unsettled; ``widen:true``, the subscription of this id is there, and its
   window grows by ``window``; ``selector``, ``no-local``, ``browser``; ``subscription`` names a subscription, which
@@ -30,11 +30,14 @@ from jmsapi.spi import (
     ProviderError,
     none,
 )
-from jmsapi_stomp.dialect import Dialect, group_of, number
+from jmsapi_stomp.access import BrokerAccess
+from jmsapi_stomp.behaviour import StompBehaviour, group_of, number
+from jmsapi_stomp.consumer import StompConsumer
+from jmsapi_stomp.errors import named_kind
 from jmsapi_stomp.frames import Frame
-from jmsapi_stomp.plans import Headers, Plan
+from jmsapi_stomp.subscribe_plan import Headers, SubscribePlan
 
-__all__ = ["Loopback", "new_temporary", "removal"]
+__all__ = ["LoopbackStomp"]
 
 _PREFIXES: Final = {
     DestinationKind.QUEUE: "/queue/",
@@ -45,7 +48,7 @@ _PREFIXES: Final = {
 _COUNT: Final = b"\ndelivery-count:"
 
 
-class Loopback(Dialect):
+class LoopbackStomp(StompBehaviour):
     """The loopback server: what the in-process broker can do, and what a push wire cannot."""
 
     name: ClassVar[str] = "loopback"
@@ -61,6 +64,9 @@ class Loopback(Dialect):
     checks_client_ids: ClassVar[bool] = True
     rejects_by_copy: ClassVar[bool] = False
     closing_returns: ClassVar[bool] = True
+    nul_in_headers: ClassVar[bool] = False
+    says_users: ClassVar[bool] = False
+    hidden: ClassVar[frozenset[str]] = StompBehaviour.hidden | {"delivery-count"}
     frame_limit: ClassVar[int] = 16 * 1024 * 1024
 
     def capabilities(self) -> Capabilities:
@@ -79,6 +85,10 @@ class Loopback(Dialect):
             unsettled_window=None,
             max_message=self.max_frame,
         )
+
+    def kind_of_error(self, text: str, detail: str, default: ErrorKind) -> ErrorKind:
+        """Return the kind that the server's message begins with."""
+        return named_kind(text) or default
 
     def check(self, address: Address) -> None:
         """Refuse what no header can hold; the in-process broker takes any name."""
@@ -123,7 +133,7 @@ class Loopback(Dialect):
         """Return the length."""
         return f"content-length:{len(body)}\n"
 
-    def plan(self, spec: ConsumerSpec, client_id: str | None) -> Plan:
+    def plan(self, spec: ConsumerSpec, client_id: str | None) -> SubscribePlan:
         """Return what was asked for, in headers."""
         headers: Headers = []
         if spec.selector is not None:
@@ -134,11 +144,27 @@ class Loopback(Dialect):
             headers.append(("browser", "true"))
         if spec.subscription is not None:
             headers += [("subscription", spec.subscription), ("durable", _word(spec.durable)), ("shared", _word(spec.shared))]
-        return Plan(self.destination(spec.address), headers, shareable=not spec.browse, browse=spec.browse)
+        return SubscribePlan(self.destination(spec.address), headers, shareable=not spec.browse, browse=spec.browse)
 
-    def deletion(self, queue: str) -> Headers:
+    def deletion(self, name: str) -> Headers:
         """Return what ends a durable subscription."""
-        return [("remove-subscription", queue)]
+        return [("remove-subscription", name)]
+
+    async def make_temporary(self, access: BrokerAccess, kind: DestinationKind) -> Address:
+        """Have the server make a destination: it names it in a message."""
+        addresses: list[Address] = []
+
+        async def read(consumer: StompConsumer) -> None:
+            addresses.extend(envelope.destination for envelope in consumer.unsettled.values())
+
+        await access.with_consumer(SubscribePlan(_PREFIXES[kind]), read)
+        if not addresses:
+            raise ProviderError(ErrorKind.PROTOCOL, "the server made a temporary destination and did not name it")
+        return addresses[0]
+
+    async def remove_temporary(self, access: BrokerAccess, address: Address) -> None:
+        """Delete the destination; the server refuses while somebody uses it."""
+        await access.delete([("remove-destination", self.destination(address))])
 
     def window(self, size: int | None, *, deferred: bool) -> Headers:
         """Return the window in messages; none is without end."""
@@ -149,9 +175,13 @@ class Loopback(Dialect):
         count = frame.raw(_COUNT)
         return int(count) if count is not None and count.isdigit() else super().delivery_count(frame)
 
+    def read_timestamp(self, headers: Mapping[str, str]) -> int:
+        """Return the timestamp, which is kept as it was sent."""
+        return number(headers, "timestamp")
+
     def read_times(self, headers: Mapping[str, str]) -> tuple[int, int, int]:
         """Return the times, which are kept as they were sent."""
-        return number(headers, "timestamp"), number(headers, "expires"), number(headers, "JMS_PY_due")
+        return self.read_timestamp(headers), number(headers, "expires"), number(headers, "JMS_PY_due")
 
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the id that the server gave a message of another client; a client of ours that gave none wanted none."""
@@ -160,16 +190,6 @@ class Loopback(Dialect):
     def wants_receipt(self, envelope: Envelope) -> bool:
         """Return True: what the broker refuses must have a name, or it would end the connection."""
         return True
-
-
-def new_temporary(kind: DestinationKind) -> str:
-    """Return the destination of the SUBSCRIBE that makes a temporary destination."""
-    return _PREFIXES[kind]
-
-
-def removal(dialect: Loopback, address: Address) -> Headers:
-    """Return the UNSUBSCRIBE headers that remove a temporary destination, but ``id``."""
-    return [("remove-destination", dialect.destination(address))]
 
 
 def _word(flag: bool) -> str:

@@ -12,7 +12,7 @@ __all__ = ["StompOptions"]
 
 
 class StompOptions(TlsOptions):
-    """What can be said of a STOMP connection. Names with a dot are for one broker; in code the dot is an underscore."""
+    """The options of a STOMP connection. Names with a dot are for one broker; in code the dot is an underscore."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -22,6 +22,9 @@ class StompOptions(TlsOptions):
     heartbeat_ms: int = Field(default=10_000, ge=0, le=3_600_000, description="Heart-beats, both ways; 0 for none")
     drain_ms: Milliseconds = Field(default=25, description="How long receive_no_wait waits for what may be on its way")
     max_frame: PositiveInt | None = Field(default=None, description="Largest frame in bytes; the broker's default when left out")
+    max_received: int = Field(
+        default=1 << 27, ge=1 << 16, description="Largest frame taken from the broker in bytes; a larger one ends the connection"
+    )
     sync: Literal["persistent", "all"] = Field(default="persistent", description="Which sends the broker must confirm")
     foreign: Literal["auto", "text", "bytes"] = Field(
         default="auto", description="What a message without a sign of its type is, on Artemis and RabbitMQ"
@@ -32,17 +35,19 @@ class StompOptions(TlsOptions):
     )
     artemis_prefix: str = Field(default="", alias="artemis.prefix", description="Prefix of every address")
     artemis_lock: bool = Field(
-        default=False, alias="artemis.lock", description="Lock client ids by queues jmsapi.lock.#, default-max-consumers=1"
+        default=False, alias="artemis.lock", description="Lock client ids by queues that the operator lets have one consumer each"
     )
     artemis_tx_window: int = Field(
         default=1 << 20, ge=1024, alias="artemis.tx_window", description="First window in bytes of consumers whose acks come late"
     )
     artemis_dedup: bool = Field(default=False, alias="artemis.dedup", description="Send a duplicate id with each message")
     classic_scheduler: bool = Field(
-        default=False, alias="classic.scheduler", description="The broker has schedulerSupport=true: delivery delay works"
+        default=False,
+        alias="classic.scheduler",
+        description="Classic has schedulerSupport: believed, not tried at the first delayed send",
     )
     classic_virtual_topics: bool = Field(
-        default=False, alias="classic.virtual_topics", description="Share durable subscriptions through VirtualTopic.<topic>"
+        default=False, alias="classic.virtual_topics", description="Share durable subscriptions through virtual topics"
     )
     classic_subscription_queue: str | None = Field(
         default=None,

@@ -1,137 +1,83 @@
 """Typed properties in headers: each value as Java would write it, and one list of their types.
 
 ``n:7`` with ``JMS_PY_props:n=i`` is an int for us and a usable string for everybody else. A name that a broker or STOMP
-itself would take for its own travels as ``JMS_PY_p_<name>``. A string with a NUL, which no header can hold, travels in
+itself would take for its own travels as ``JMS_PY_p_<name>``. Headers of other clients are string properties under their own
+names, whatever these look like. A string with a NUL, which no header can hold, travels in
 base64 as type ``e``. Names longer than a broker's limit for headers travel with their texts in one header, as JSON.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import Final, cast
 
-from jmsapi.errors import IllegalArgumentException
 from jmsapi.spi import ErrorKind, ProviderError
-from jmsapi.values import INT_RANGE, Byte, Char, Double, Float, Int, Long, Short, Value
+from jmsapi.values import Value
+from jmsapi_brokers import rabbitmq
+from jmsapi_brokers.dead_letters import ANNOTATIONS, came_by_delay
+from jmsapi_brokers.typed_texts import code_of, java_text, typed
 from jmsapi_stomp.frames import escape
 
-__all__ = ["TYPE_LIST", "code_of", "java_text", "property_lines", "pushable_name", "read_properties", "typed"]
+__all__ = ["TYPE_LIST", "encoded", "property_lines", "pushable_name", "read_properties"]
 
 TYPE_LIST: Final = "JMS_PY_props"
 _MANGLED: Final = "JMS_PY_p_"
 _LONG_NAMES: Final = "JMS_PY_long"
 _LIST_LIMIT: Final = 8192
+_REMEMBERED: Final = 64
+"""Characters of the longest name of a header of which it is remembered whether it is a property; of a message, the most names."""
+_REMEMBERED_TOGETHER: Final = 1024
+"""Characters of the names of a message's headers of which it is remembered which are properties."""
+_DUE: Final = "JMS_PY_due"
 _TAKEN: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "destination receipt transaction id ack subscription message priority expires expiration persistent type timestamp "
-        "redelivered selector session host login passcode version server browser durable exclusive transformation requeue",
-    )
+    {
+        *("destination", "receipt", "transaction", "ack", "subscription", "priority", "expires", "expiration", "persistent"),
+        *("type", "timestamp", "redelivered", "selector", "login", "passcode", "browser", "durable", "exclusive"),
+        *("transformation", "requeue", "auto-delete", "message-id", "content-length", "content-type", "content-encoding"),
+        *("correlation-id", "reply-to", "receipt-id", "delivery-count", "amqp-message-id", "app-id", "user-id", "cluster-id"),
+        *("amq-msg-type", "destination-type", "subscription-type", "client-id", "no-local", "prefetch-count", "heart-beat"),
+    }
 )
-_TAKEN_STARTS: Final = ("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_")
-_NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*\Z")
-_SEPARATE: Final = frozenset({"JMSXGroupID", "JMSXGroupSeq", "JMSXDeliveryCount"})
-_NEVER: Final = (
-    _TAKEN
-    | _SEPARATE
-    | {"message-id", "content-length", "content-type", "correlation-id", "reply-to", "delivery-count", "JMS_PY_id", "JMS_PY_type"}
+"""Headers that a broker or STOMP itself takes for its own."""
+_TAKEN_STARTS: Final = (
+    *("AMQ_", "_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_", "activemq."),
+    *rabbitmq.ARGUMENT_PREFIXES,
 )
+"""How the names begin that brokers take for their own, the arguments of RabbitMQ's queues among them."""
+_HIDDEN_STARTS: Final = ("_AMQ_", "__AMQ_", "JMS_AMQP_", "NATIVE_", "JMS_PY_")
+"""How the headers begin that brokers and this library add to a message."""
+_OF_A_DEAD_LETTER: Final = frozenset(ANNOTATIONS.values())
+"""Headers of a broker that are properties all the same: where a dead letter was."""
+_OF_A_DELAY: Final = ("AMQ_SCHEDULED_", "x-death", "x-first-death-", "x-last-death-")
+"""How the headers begin by which a delivery delay is asked for, or that it leaves behind."""
+_SEPARATE: Final = frozenset({"JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount"})
 _INT_LOW: Final = -(2**31)
 _INT_HIGH: Final = 2**31 - 1
-_INTEGERS: Final[dict[str, type[Byte] | type[Short] | type[Int] | type[Long]]] = {"b": Byte, "h": Short, "i": Int, "l": Long}
-_WRAPPERS: Final[dict[str, str]] = {"byte": "b", "short": "h", "int": "i", "long": "l", "float": "f", "double": "d", "char": "c"}
 
 
 def pushable_name(name: str) -> bool:
-    """Return whether a property of this name is a header of the same name, so that a broker's selector sees it."""
-    return name not in _TAKEN and not name.startswith(_TAKEN_STARTS)
+    """Return whether a property of this name is a header of the same name, so that a broker's selector may see it."""
+    return name not in _TAKEN and not name.startswith(_TAKEN_STARTS) and name == name.strip()
 
 
-def code_of(value: Value) -> str:
-    """Return the letter of a value's Java type; ``0`` for null, ``s`` for a string."""
-    if value is None:
-        return "0"
-    kind = type(value)
-    if kind is str:
-        return "s"
-    if kind is bool:
-        return "z"
-    if kind is int:
-        low, high = INT_RANGE["int"]
-        return "i" if low <= value <= high else "l"  # type: ignore[operator]
-    if kind is float:
-        return "d"
-    return _WRAPPERS[value.jms_type] if isinstance(value, Byte | Short | Int | Long | Float | Double | Char) else _plain(value)
-
-
-def _plain(value: Value) -> str:
-    """Return the letter for a subclass that is none of ours, such as an enum."""
-    for kind, code in ((bool, "z"), (int, "i"), (float, "d"), (str, "s")):
-        if isinstance(value, kind):
-            return code_of(int(value)) if code == "i" and isinstance(value, int) else code
-    raise ProviderError(ErrorKind.FORMAT, f"a value of type {type(value).__name__} has no JMS type")
-
-
-def java_text(value: Value) -> str:
-    """Return a value as Java's ``String.valueOf`` would, floats by their shortest form."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float.__repr__(value)
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, int):
-        return int.__repr__(value)
-    return "" if value is None else str.__str__(value)
-
-
-def typed(code: str, text: str) -> Value:
-    """Return the value that ``text`` is of the type ``code``.
-
-    Raises:
-        ProviderError: FORMAT; it is none.
-    """
-    try:
-        if code == "s":
-            return text
-        if code == "i":
-            return int(Int(int(text)))
-        if code in _INTEGERS:
-            return _INTEGERS[code](int(text))
-        if code == "z":
-            return {"true": True, "false": False}[text]
-        if code == "d":
-            return float(text)
-        if code == "f":
-            return Float(float(text))
-        if code == "c":
-            return Char(text)
-        if code == "0":
-            return None
-        if code == "e":
-            return base64.b64decode(text, validate=True).decode()
-    except (ValueError, KeyError, binascii.Error, IllegalArgumentException) as cause:
-        raise ProviderError(ErrorKind.FORMAT, f"a received value is not of the type {code!r} it claims") from cause
-    raise ProviderError(ErrorKind.FORMAT, f"a received value has the unknown type {code!r}")
-
-
-def property_lines(properties: Mapping[str, Value], name_limit: int | None = None) -> str:
-    """Return the header lines that carry properties; JMSXGroupID and JMSXGroupSeq are the dialect's.
+def property_lines(
+    properties: Mapping[str, Value], name_limit: int | None = None, scheduling: frozenset[str] = frozenset()
+) -> str:
+    """Return the header lines that carry properties; JMSXGroupID and JMSXGroupSeq are the behaviour's.
 
     Args:
         properties: What to carry.
         name_limit: The longest name of a header that the broker takes, in bytes; None for any.
+        scheduling: Properties for the broker's scheduler, which are sent under their own names.
     """
     lines: list[str] = []
     long_names: dict[str, str] = {}
     codes: list[str] = []
+    scheduled = not scheduling.isdisjoint(properties)
     for name, value in properties.items():
         if name in _SEPARATE:
             continue
@@ -155,6 +101,8 @@ def property_lines(properties: Mapping[str, Value], name_limit: int | None = Non
         ):
             encoded(text, name)
             long_names[name] = text
+        elif scheduled and name in scheduling and (code in "bhil" or text.isdigit() or name.endswith("_CRON")):
+            lines.append(f"{name}:{escape(text)}\n")
         else:
             lines.append(f"{_line_start(name)}{escape(text)}\n")
     if long_names:
@@ -201,29 +149,76 @@ def _type_list(codes: list[str]) -> list[tuple[str, str]]:
     return [(f"{TYPE_LIST}{index or ''}", ",".join(part)) for index, part in enumerate(lists)]
 
 
-def read_properties(headers: Mapping[str, str]) -> dict[str, Value]:
-    """Return the properties that headers carry.
+def read_properties(
+    headers: Mapping[str, str],
+    others: Sequence[tuple[str, str]] = (),
+    hidden: frozenset[str] = frozenset(),
+    *,
+    ours: bool = True,
+) -> dict[str, Value]:
+    """Return the properties that headers carry: whatever is not the broker's own and is no header field of JMS.
 
+    Args:
+        headers: All headers, of a repeated one that which counts.
+        others: Repeated headers that do not count. Of those that are ``hidden`` they are another client's own, so they are
+            properties unless they repeat the broker's word.
+        hidden: Headers that are no properties.
+        ours: A client of this library sent them, so that a header which a broker or STOMP would interpret is no property.
     Raises:
         ProviderError: FORMAT; a value is not of the type it claims.
     """
     properties: dict[str, Value] = {}
-    if headers.keys() <= _NEVER:
+    if not others and headers.keys() <= hidden:
         return properties
     codes = _read_types(headers)
-    for header, text in headers.items():
-        name = header
-        if header.startswith(_MANGLED):
-            name = header[len(_MANGLED) :]
-        elif header in _TAKEN or header in _SEPARATE or header.startswith(_TAKEN_STARTS) or not _NAME.match(header):
-            continue
-        properties[name] = typed(codes.get(name, "s"), text)
+    # What died after its delay says so of its last death.
+    delayed = _DUE in headers and came_by_delay(headers)
+    names = tuple(headers)
+    remembered = len(names) <= _REMEMBERED and sum(map(len, names)) <= _REMEMBERED_TOGETHER
+    for header, name in (_known_names if remembered else _property_names)(names, hidden, ours, delayed):
+        text = headers[header]
+        properties[name] = typed(codes[name], text) if name in codes else text
+    for name, text in others:
+        if name in hidden and not ours and text != headers[name]:
+            properties.setdefault(name, text)
     for name, text in _read_long_names(headers.get(_LONG_NAMES)).items():
         properties[name] = typed(codes.get(name, "s"), text)
     for name, code in codes.items():
         if code == "0":
             properties[name] = None
     return properties
+
+
+def _property_names(headers: tuple[str, ...], hidden: frozenset[str], ours: bool, delayed: bool) -> list[tuple[str, str]]:
+    """Return the headers that are properties, each with the property's name."""
+    found: list[tuple[str, str]] = []
+    for header in headers:
+        name = header
+        if header in hidden:
+            continue
+        if header.startswith(_HIDDEN_STARTS):
+            if header.startswith(_MANGLED):
+                name = header[len(_MANGLED) :]
+                if name in _OF_A_DEAD_LETTER and name in headers:
+                    continue  # the broker's word counts, not what a sender wrote under the same name
+            elif header not in _OF_A_DEAD_LETTER:
+                continue
+        elif not (_is_property if len(header) > _REMEMBERED else _known_property)(header, ours, delayed):
+            continue
+        found.append((header, name))
+    return found
+
+
+def _is_property(header: str, ours: bool, delayed: bool) -> bool:
+    """Return whether a header that is neither the broker's nor this library's is a property."""
+    if header in _SEPARATE or (delayed and header.startswith(_OF_A_DELAY)):
+        return False
+    return not ours or header.startswith(_OF_A_DELAY) or pushable_name(header)
+
+
+_known_property: Final = lru_cache(maxsize=4096)(_is_property)
+_known_names: Final = lru_cache(maxsize=256)(_property_names)
+"""The headers of a sender are mostly the same in message after message."""
 
 
 def _read_long_names(text: str | None) -> dict[str, str]:

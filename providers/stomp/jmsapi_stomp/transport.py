@@ -6,7 +6,7 @@ place, and why:
 - one I/O thread serves all sockets of a connection, so that a slow listener or a long decode never stops heart-beats;
 - sends are queued and joined, one write a wake-up; stomp.py writes each frame by itself; a thread that may not go on before its
   frame has left writes it itself while the I/O thread sleeps;
-- an end of stream over TLS ends the link: stomp.py 9.0.0 takes it for "nothing yet" and spins
+- an end of stream over TLS ends the connection: stomp.py 9.0.0 takes it for "nothing yet" and spins
   (``test_an_end_of_stream_over_tls_is_noticed``);
 - the TLS context is ours: stomp.py cannot check the chain without the host name, and falls back to plain text when it
   looks the host up under another name;
@@ -24,32 +24,34 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from jmsapi.spi import ErrorKind, ProviderError, acknowledge_at_once
+from jmsapi.wire import IoLoop, connect, connection_fault
 from jmsapi_stomp._stompy import BaseConnection, Connection12, Protocol12, Transport
-from jmsapi_stomp.errors import connect_error
 from jmsapi_stomp.frames import Frame, FrameCutter
-from jmsapi_stomp.loop import IoLoop
+from jmsapi_stomp.wire_behaviour import WireBehaviour
 
-__all__ = ["StompConnection", "StompTransport", "Wire"]
+__all__ = ["StompTransport", "StompyConnection", "TransportEvents"]
 
 _READ: Final = 1 << 18
+_FIRST_LIMIT: Final = 1 << 16
+"""Bytes of the largest frame before it is known which broker the peer is: CONNECTED or ERROR."""
 _JOIN: Final = 1 << 18
 _TURNS: Final = 8
 
 
-class Wire(Protocol):
-    """Who is told what a transport reads and writes. All on the I/O thread."""
+class TransportEvents(Protocol):
+    """Takes what a transport reads, and what becomes of what it writes. All calls are made on the I/O thread."""
 
     def on_frames(self, frames: list[Frame]) -> None:
         """Take what one read brought."""
 
     def on_alive(self) -> None:
-        """Take note that the peer said something, if only a heart-beat."""
+        """Record that something came, if only a heart-beat."""
 
     def on_written(self, total: int) -> None:
-        """Take note of how many queued pieces have left by now."""
+        """Take the number of queued pieces that have been written by now."""
 
     def on_end(self, cause: ProviderError) -> None:
-        """Take note that the stream has ended or broken. Said once."""
+        """Take the end of the stream. Called once."""
 
 
 class _Frame(Protocol):
@@ -62,17 +64,17 @@ class StompTransport(Transport):
 
     Args:
         loop: Serves the socket.
-        wire: Is told what comes.
+        wire: Takes what comes.
         address: Host and port.
         tls: None for plain TCP.
         timeout: Seconds, for connecting and the TLS handshake.
-        limit: Bytes, the largest frame taken.
+        limit: Bytes, the largest frame taken once the broker is known.
     """
 
     def __init__(
         self,
         loop: IoLoop,
-        wire: Wire,
+        wire: TransportEvents,
         address: tuple[str, int],
         *,
         tls: Callable[[], ssl.SSLContext] | None,
@@ -93,7 +95,8 @@ class StompTransport(Transport):
         self._address = address
         self._tls = tls
         self._timeout = timeout
-        self._cutter = FrameCutter(limit)
+        self._limit = limit
+        self._cutter = FrameCutter(min(limit, _FIRST_LIMIT), "max_received")
         self._writing = threading.Lock()
         """Held by whoever writes to the socket or closes it."""
         self._queue: deque[bytes] = deque()
@@ -103,8 +106,8 @@ class StompTransport(Transport):
         self._written = 0
         self.queued = 0
         """Pieces queued so far."""
-        self.parted = False
-        """The peer has closed the connection in order, as far as one can tell: TLS may have been cut."""
+        self.ended_in_order = False
+        """The peer closed a connection without TLS by an end of stream."""
 
     def start(self) -> None:
         """Connect, blocking, and have the loop serve the socket. Any thread."""
@@ -117,27 +120,15 @@ class StompTransport(Transport):
 
     def _serve(self) -> None:
         if self.socket is not None and not self._loop.add(self, self.socket):
-            self._end(ErrorKind.CLOSED, "the connection is closed")
+            self._end(ProviderError(ErrorKind.CLOSED, "the connection is closed", fatal=True))
 
     def attempt_connection(self) -> None:
-        """Connect and shake hands, once.
+        """Connect and agree on TLS.
 
         Raises:
-            ProviderError: CONNECTION or SECURITY, with the reason.
+            ProviderError: OPTION, SECURITY, CONNECTION or TIMEOUT, with the reason.
         """
-        context = None if self._tls is None else self._tls()
-        sock: socket.socket | None = None
-        try:
-            sock = socket.create_connection(self._address, self._timeout)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if context is not None:
-                sock = context.wrap_socket(sock, server_hostname=self._address[0])
-            sock.setblocking(False)
-        except (OSError, ValueError) as cause:
-            if sock is not None:
-                sock.close()
-            raise connect_error(self._address, cause) from cause
-        self.socket = sock
+        self.socket = connect(*self._address, self._timeout, self._tls)
         self.current_host_and_port = self._address
 
     def transmit(self, frame: _Frame) -> None:
@@ -162,9 +153,13 @@ class StompTransport(Transport):
         self._queue.extend(encoded_frames)
         self.queued += len(encoded_frames)
 
-    def frames_end_in_line_feed(self) -> None:
-        """Take note that this broker ends each frame so; see ``FrameCutter``. I/O thread only."""
-        self._cutter.ends_in_line_feed = True
+    def adapt(self, behaviour: WireBehaviour) -> None:
+        """Cut frames as the broker writes them; see ``FrameCutter``. I/O thread only."""
+        self._cutter.ends_in_line_feed = behaviour.frames_end_in_line_feed
+        self._cutter.nul_in_headers = behaviour.nul_in_headers
+        self._cutter.distrusted = behaviour.distrusted_length
+        self._cutter.last_counts = behaviour.last_counts
+        self._cutter.limit = self._limit
 
     def stop(self) -> None:
         """Return at once: stomp.py would wait for a thread that is not there."""
@@ -181,51 +176,52 @@ class StompTransport(Transport):
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return False
             except OSError as cause:
-                self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
+                self._end(connection_fault(cause, f"read from {self._name}"))
                 return False
             if not data:
-                self.parted = self._tls is None
-                self._end(ErrorKind.CONNECTION, f"the broker at {self._name} closed the connection")
+                self.ended_in_order = self._tls is None
+                text = f"the broker at {self._name} closed the connection"
+                self._end(ProviderError(ErrorKind.CONNECTION, text, fatal=True))
                 return False
             self._wire.on_alive()
             try:
                 frames = self._cutter.feed(data)
             except ProviderError as fault:
-                self._end(fault.kind, fault.message)
+                self._end(fault)
                 return False
             if frames:
                 self._wire.on_frames(frames)
             if self._cutter.fault is not None and self.socket is not None:
-                self._end(self._cutter.fault.kind, self._cutter.fault.message)
+                self._end(self._cutter.fault)
             if self.socket is None:
                 return False
             if len(data) < _READ and self._tls is None:
                 return False
         return True
 
-    def write_now(self, data: bytes) -> bool:
+    def write_now(self, data: bytes) -> int:
         """Write from any thread, ahead of what the loop is about to queue, if nothing waits to be written.
 
         Returns:
-            False when nothing was written: something waits, the socket is full or closed, or TLS is spoken, which one thread
-            at a time has to itself.
+            How many bytes were written; of fewer than all the loop writes the rest, before whatever is queued. 0 when
+            something waits, the socket is full or closed, or TLS is spoken, which one thread at a time has to itself.
         """
         if self._tls is not None or not self._writing.acquire(blocking=False):
-            return False
+            return 0
         try:
             if self.socket is None or self._queue or self._joined:
-                return False
+                return 0
             try:
                 sent = self.socket.send(data)
             except OSError:  # full, or broken: the loop will meet it as well
-                return False
-            if sent == len(data):
-                return True
-            self._joined, self._offset, self._count = data, sent, 0
+                return 0
+            if 0 < sent < len(data):
+                self._joined, self._offset, self._count = data, sent, 0
         finally:
             self._writing.release()
-        self._loop.post(self.flush)
-        return True
+        if 0 < sent < len(data):
+            self._loop.post(self.flush)
+        return sent
 
     def flush(self) -> bool:
         """Join what is queued and write it; True when the socket is full."""
@@ -274,11 +270,16 @@ class StompTransport(Transport):
         self._count = len(pieces)
 
     def _broken(self, cause: OSError) -> None:
-        """Read what the broker said before it closed: answers count, and its ERROR is the better reason."""
+        """Read what the broker sent before it closed: answers count, and its ERROR is the better reason."""
         while self.on_readable():
             continue
         if self.socket is not None:
-            self._end(ErrorKind.CONNECTION, f"the connection to {self._name} broke: {_reason(cause)}")
+            self._end(connection_fault(cause, f"write to {self._name}"))
+
+    @property
+    def frames_cut(self) -> int:
+        """How many frames have come so far."""
+        return self._cutter.count
 
     @property
     def idle(self) -> bool:
@@ -289,9 +290,9 @@ class StompTransport(Transport):
     def _name(self) -> str:
         return f"{self._address[0]}:{self._address[1]}"
 
-    def _end(self, kind: ErrorKind, text: str) -> None:
+    def _end(self, cause: ProviderError) -> None:
         self.disconnect_socket()
-        self._wire.on_end(ProviderError(kind, text, fatal=True))
+        self._wire.on_end(cause)
 
     def disconnect_socket(self) -> None:
         """Close the socket. I/O thread only."""
@@ -310,13 +311,9 @@ class StompTransport(Transport):
         self.set_connected(False)
 
 
-class StompConnection(Connection12):
-    """A stomp.py STOMP 1.2 connection over our transport; heart-beats are the link's."""
+class StompyConnection(Connection12):
+    """A stomp.py STOMP 1.2 connection over our transport; heart-beats are ours."""
 
     def __init__(self, transport: StompTransport) -> None:
         BaseConnection.__init__(self, transport)
         Protocol12.__init__(self, transport, heartbeats=(0, 0), auto_content_length=False)
-
-
-def _reason(cause: OSError) -> str:
-    return cause.strerror or str(cause) or type(cause).__name__

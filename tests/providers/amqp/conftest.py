@@ -1,4 +1,4 @@
-"""A bench for the seam over AMQP: connections to a broker, their events recorded, the contract checked."""
+"""A bench for the SPI over AMQP: connections to a broker, their events recorded, the contract checked."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Recorder:
 
 
 class Line:
-    """One open connection at the seam."""
+    """One open connection at the SPI."""
 
     def __init__(self, options: AmqpOptions) -> None:
         self.options = options
@@ -270,22 +270,14 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
 
     openssl(
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=authority",
-        "-keyout",
-        "ca.key",
-        "-out",
-        "ca.pem",
-    )
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority",
+        "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", "ca.key", "-out", "ca.pem",
+    )  # fmt: skip
     for name, host in (("server", "localhost"), ("client", "somebody")):
-        (folder / f"{name}.ext").write_text(f"subjectAltName=DNS:{host}\n", encoding="ascii")
+        # From Python 3.13 on a chain is held to RFC 5280: each certificate says whose key signed it.
+        (folder / f"{name}.ext").write_text(
+            f"subjectAltName=DNS:{host}\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n", encoding="ascii"
+        )
         openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         openssl(
             "x509", "-req", "-days", "2", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
@@ -316,7 +308,7 @@ def dial() -> Iterator[Callable[..., Line]]:
 
 @pytest.fixture(autouse=True)
 def contract(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail a test in which the seam's contract was broken."""
+    """Fail a test in which the SPI's contract was broken."""
     yield
     broken = [record.getMessage() for record in caplog.get_records("call") if record.name == "jmsapi.contract"]
     assert not broken, broken

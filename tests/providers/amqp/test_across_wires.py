@@ -94,6 +94,7 @@ def test_what_goes_in_by_one_wire_comes_out_by_the_other(
                 assert received.jms_message_id == message.jms_message_id
                 found = {name: (type(v := received.get_object_property(name)), v) for name in received.property_names}
                 assert found.pop("JMSXDeliveryCount", (int, 1)) == (int, 1)
+                assert found.pop("JMSXUserID") == (str, message.get_string_property("JMSXUserID"))
                 assert found == {name: (type(value), value) for name, value in PROPERTIES.items()}
             else:
                 assert received.get_int_property("i") == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
@@ -189,6 +190,20 @@ def test_every_field_of_an_envelope_comes_back() -> None:
 def test_a_message_that_is_not_to_be_late_names_no_delivery_time() -> None:
     raw = encode_message(PlainEnvelope(MessageKind.TEXT, QUEUE, timestamp=5, delivery_time=5), BOOK)
     assert b"x-opt-delivery-time" not in raw
+
+
+@pytest.mark.parametrize(("timestamp", "expiration"), [(1_700_000_000_000, 1_700_000_060_000), (1_700_000_000_000, 0)])
+def test_a_delayed_message_keeps_its_times_where_the_broker_sets_them_anew_at_its_release(
+    timestamp: int, expiration: int
+) -> None:
+    sent = PlainEnvelope(MessageKind.TEXT, QUEUE, timestamp=timestamp, expiration=expiration, delivery_time=timestamp + 1000)
+    raw = encode_message(sent, BOOK)
+    later = raw
+    for time in (timestamp, expiration or timestamp):
+        later = later.replace(struct.pack(">Bq", 0x83, time), struct.pack(">Bq", 0x83, time + 1300))
+    assert later != raw
+    got = received(later)
+    assert (got.timestamp, got.expiration, got.delivery_time) == (timestamp, expiration, timestamp + 1000)
 
 
 def test_an_origin_is_written_for_topics_only_and_is_no_property() -> None:
@@ -448,3 +463,18 @@ def test_a_part_that_cannot_be_read_raises_each_time_and_leaves_the_others() -> 
         with pytest.raises(ProviderError):
             _ = envelope.body
     assert envelope.message_id == "ID:1"
+
+
+@pytest.mark.parametrize("text", ["hello", "Grüße", ""])
+def test_a_text_for_readers_of_another_protocol_is_data_with_a_content_type(text: str) -> None:
+    raw = encode_message(PlainEnvelope(MessageKind.TEXT, QUEUE, text), BOOK, texts_as_data=True)
+    data = text.encode()
+    assert raw.endswith(b"\x00\x53\x75\xa0" + bytes([len(data)]) + data)
+    assert b"\xa3\x0atext/plain" in raw
+    found = received(raw)
+    assert (found.kind, found.body) == (MessageKind.TEXT, text)
+
+
+def test_a_text_without_a_body_stays_null_for_them() -> None:
+    found = received(encode_message(PlainEnvelope(MessageKind.TEXT, QUEUE, None), BOOK, texts_as_data=True))
+    assert (found.kind, found.body) == (MessageKind.TEXT, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import ssl
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
+import jmsapi
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, MessageKind, PlainEnvelope, ProviderError
+from jmsapi.wire import Promise
 from jmsapi_amqp.trace import redact
 from jmsapi_conformance.brokers import Broker
 
@@ -111,7 +114,7 @@ def test_a_refused_consumer_costs_nobody_else_anything(each_broker: Broker, dial
 def test_a_queue_that_rabbitmq_deletes_ends_its_consumer_alone(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
     line, other = dial(rabbitmq), dial(rabbitmq)
     gone, stays = line.consumer(queue), line.consumer(Address(queue.kind, queue.name + ".stays"))
-    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(30)
+    other.wire._steps(other.wire._connection.broker.manage.delete_queue(queue.name)).result(30)
     line.events.wait(lambda: bool(line.events.closed), "closed consumer")
     [(handle, cause)] = line.events.closed
     assert handle is gone
@@ -125,7 +128,7 @@ def test_what_is_sent_after_the_broker_ended_a_producer_fails_for_the_reason_of_
 ) -> None:
     line, other = dial(rabbitmq), dial(rabbitmq)
     producer = line.provider.open_producer(line.session(), queue).result(30)
-    other.wire._steps(other.wire._connection.book.manage.delete_queue(queue.name)).result(30)
+    other.wire._steps(other.wire._connection.broker.manage.delete_queue(queue.name)).result(30)
     # The broker ends a producer when it next sends to a queue that is gone, or before.
     kinds: list[ErrorKind] = []
     for number in range(3):
@@ -334,3 +337,35 @@ def test_a_consumer_and_its_session_released_at_once_take_nothing_from_sessions_
         line.provider.release(session).result(30)
     line.send(queue, "to the last one")
     assert [delivery.envelope.body for delivery in line.receive(consumers[-1])] == ["to the last one"]
+
+
+def test_where_rabbitmqs_management_node_does_not_answer_a_queue_that_exists_is_read_all_the_same(
+    rabbitmq: Broker, dial: Callable[..., Any], queue: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As during its memory alarm, which only receivers can end."""
+    dial(rabbitmq).send(queue, "waiting")
+
+    async def unanswered(*_: object) -> None:
+        await Promise()
+
+    monkeypatch.setattr("jmsapi_amqp.management.Management._request", unanswered)
+    line = dial(rabbitmq)
+    [delivery] = line.receive(line.consumer(queue))
+    assert delivery.envelope.body == "waiting"
+
+
+def test_a_connection_that_is_opened_and_closed_leaves_no_memory_with_the_engine(artemis: Broker) -> None:
+    factory = jmsapi.connection_factory(artemis.url("amqp"), user=artemis.user, password=artemis.password)
+
+    def resident() -> float:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4.0
+
+    def open_and_close(times: int) -> None:
+        for _ in range(times):
+            factory.create_connection().close()
+
+    open_and_close(150)
+    before = resident()
+    open_and_close(300)
+    assert (resident() - before) / 300 < 1.5, "KiB a connection; the engine's own part is 1.75 where it is not freed"

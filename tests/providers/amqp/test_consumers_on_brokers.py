@@ -1,10 +1,12 @@
-"""Selectors, browsers, subscriptions and temporary destinations at the seam, on each broker."""
+"""Selectors, browsers, subscriptions and temporary destinations at the SPI, on each broker."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -276,3 +278,23 @@ def test_a_temporary_destination_outlives_the_session_that_made_it(each_broker: 
     line.provider.release(maker).result(30)
     line.send(address, "here")
     assert line.receive(line.consumer(address))[0].envelope.body == "here"
+
+
+def test_sessions_that_end_while_a_consumer_is_being_attached_leave_the_connection_usable(
+    each_broker: Broker, dial: Dial, queue: Address
+) -> None:
+    # Artemis 2.56.0 stopped writing after a few of them.
+    line = dial(each_broker)
+
+    def end_early(number: int) -> None:
+        session = line.provider.open_session(transacted=False).result(120)
+        opened = line.provider.open_consumer(session, ConsumerSpec(queue))
+        time.sleep(number % 10 / 1000)  # at any moment of it
+        line.provider.release(session).result(120)
+        opened.exception(120)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(end_early, range(300)))
+    line.send(queue, "still here")
+    [delivery] = line.receive(line.consumer(queue))
+    assert delivery.envelope.body == "still here"

@@ -1,4 +1,4 @@
-"""Sending and receiving at the seam, on each broker."""
+"""Sending and receiving at the SPI, on each broker."""
 
 from __future__ import annotations
 
@@ -226,6 +226,25 @@ def test_a_delayed_message_comes_late_and_counts_as_new(each_broker: Broker, dia
     assert delivery.envelope.destination == queue
 
 
-def test_without_its_scheduler_classic_is_not_trusted_with_a_delay(classic: Broker, dial: Dial) -> None:
-    assert not dial(classic).capabilities.delivery_delay
-    assert dial(classic, classic_scheduler=True).capabilities.delivery_delay
+def test_classic_is_tried_before_it_is_trusted_with_a_delay_unless_its_scheduler_is_said_to_be_on(
+    classic: Broker, dial: Dial
+) -> None:
+    assert "schedulerSupport" in dial(classic).capabilities.delay_trial
+    assert dial(classic, classic_scheduler=True).capabilities.delay_trial is None
+    assert not dial(classic).capabilities.delay_keeps_subscribers
+
+
+@pytest.mark.parametrize("arguments", ["", "x-queue-type:quorum"], ids=["classic queue", "quorum queue"])
+@pytest.mark.parametrize("released", [False, True], ids=["with the consumer", "one by one"])
+def test_what_rabbitmq_gets_back_that_nobody_has_seen_comes_again_as_if_somebody_had(
+    rabbitmq: Broker, dial: Dial, queue: Address, arguments: str, released: bool
+) -> None:
+    line = dial(rabbitmq, rabbit_queue_args=arguments)
+    first = line.consumer(queue)
+    line.send(queue, "unseen")
+    [delivery] = line.receive(first, accept=False)
+    if released:
+        line.accept([delivery], outcome=Outcome.RELEASED)
+    line.provider.release(first).result(30)
+    [again] = line.receive(line.consumer(queue))
+    assert (again.envelope.body, again.delivery_count) == ("unseen", 2)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from proton import Delivery, Described, ulong
 
-from jmsapi.spi import Address, ErrorKind, Handle, Outcome, ProviderError
+import jmsapi
+from jmsapi.spi import Address, ConsumerSpec, ErrorKind, Handle, Outcome, ProviderError
 from jmsapi.spi import Delivery as Given
-from jmsapi_amqp.ended import Ended
+from jmsapi_amqp.closed_links import ClosedLinks
 
 from ...peers.amqp_peer import TRANSACTIONAL, AmqpPeer
 
@@ -240,10 +242,113 @@ def test_what_is_said_of_a_consumer_that_we_have_released_is_no_fault(peer: Amqp
 
 
 def test_what_was_taken_back_is_known_until_the_consumer_is_released() -> None:
-    book = Ended()
+    closed = ClosedLinks()
     error = ProviderError(ErrorKind.RESOURCE, "slow consumer")
-    book.link(1, error, [10, 11])
-    book.link(2, error, [20])
-    assert (book.took_back(10), book.took_back(10)) == (error, None)
-    book.forget(1)
-    assert (book.took_back(11), book.took_back(20)) == (None, error)
+    closed.link(1, error, [10, 11])
+    closed.link(2, error, [20])
+    assert (closed.took_back(10), closed.took_back(10)) == (error, None)
+    closed.forget(1)
+    assert (closed.took_back(11), closed.took_back(20)) == (None, error)
+
+
+def test_a_send_without_credit_is_taken_back_and_never_goes_out(peer: AmqpPeer, dial: Dial, queue: Address) -> None:
+    peer.sender_credit = 0
+    line = dial(peer.url)
+    late, kept = line.post(queue, "late"), line.post(queue, "kept")
+    line.provider.take_back(late)
+    error = line.events.answer(late)
+    assert isinstance(error, ProviderError)
+    assert error.kind is ErrorKind.TIMEOUT
+    peer.do(lambda: [link.flow(10) for link in peer.senders])
+    assert line.events.answer(kept) is None
+    line.provider.take_back(kept)
+    assert peer.do(lambda: list(peer.queue)) == ["kept"]
+
+
+def test_a_send_that_was_written_is_not_taken_back(peer: AmqpPeer, dial: Dial, queue: Address, until: Until) -> None:
+    line = dial(peer.url)
+    steps = Steps(peer, Delivery.RECEIVED)
+    token = line.post(queue, "payment")
+    steps.wait(until)
+    line.provider.take_back(token)
+    steps.go_on(Delivery.ACCEPTED)
+    assert line.events.answer(token) is None
+
+
+@pytest.mark.parametrize(("credit", "code"), [(0, "timeout"), (1000, "in-doubt")])
+def test_a_send_of_which_no_answer_comes_says_whether_it_was_made(peer: AmqpPeer, queue: Address, credit: int, code: str) -> None:
+    peer.sender_credit = credit
+    peer.on_transfer = lambda delivery: peer.queue.append(peer.body(delivery))
+    with jmsapi.connection_factory(peer.url, send_timeout_ms=300, close_timeout_ms=500).create_connection() as connection:
+        session = connection.create_session()
+        producer = session.create_producer(session.create_queue(queue.name))
+        with pytest.raises(jmsapi.JMSException) as caught:
+            producer.send(session.create_text_message("order"))
+        assert caught.value.error_code == code
+        peer.do(lambda: [link.flow(10) for link in peer.senders])
+        session.create_producer(session.create_queue(queue.name))  # a round trip behind the credit
+        assert peer.do(lambda: list(peer.queue)) == ([] if code == "timeout" else ["order"])
+
+
+# ---- drains -------------------------------------------------------------------------------------------------------------
+def test_a_consumer_does_not_end_before_the_answer_to_its_drain(peer: AmqpPeer, dial: Dial, queue: Address, until: Until) -> None:
+    """Artemis 2.56.0 answers on a channel that is none when consumer and session have ended by then."""
+    peer.keeps_drains = True
+    line = dial(peer.url)
+    session = line.provider.open_session(transacted=False).result(30)
+    consumer = line.provider.open_consumer(session, ConsumerSpec(queue)).result(30)
+    line.provider.credit(consumer, 5)
+    drained = line.provider.drain(consumer)
+    until(lambda: peer.do(lambda: len(peer.drains)) > 0)
+    ended = [line.provider.release(one) for one in (consumer, session)]
+    time.sleep(0.2)
+    assert len(peer.do(lambda: peer.consumers)) == 1
+    peer.put("for nobody")
+    peer.do(peer.answer_drains)
+    for each in (drained, *ended):
+        each.result(30)
+    until(lambda: peer.do(lambda: peer.queue) == ["for nobody"])
+    assert line.events.waiting(consumer) == []
+
+
+@pytest.mark.parametrize("what", ["consumer", "producer"])
+def test_a_session_does_not_end_before_the_answer_to_an_attach(
+    what: str, peer: AmqpPeer, dial: Dial, queue: Address, until: Until
+) -> None:
+    """Artemis 2.56.0 frees such a link twice, and writes nothing more; a cancelled ``create_consumer`` did it."""
+    line = dial(peer.url)
+    line.session()
+    before = peer.do(lambda: peer.sessions)
+    session = line.provider.open_session(transacted=False).result(30)
+    peer.keeps_attaches = True
+    opened = (
+        line.provider.open_consumer(session, ConsumerSpec(queue))
+        if what == "consumer"
+        else line.provider.open_producer(session, queue)
+    )
+    until(lambda: peer.do(lambda: len(peer.attaches)) > 0)
+    ended = line.provider.release(session)
+    line.provider.open_session(transacted=False).result(30)  # a round trip behind it
+    assert peer.do(lambda: peer.sessions) == before + 2
+    peer.do(peer.answer_attaches)
+    ended.result(30)
+    with pytest.raises(ProviderError) as caught:
+        opened.result(30)
+    assert caught.value.kind is ErrorKind.CLOSED
+    until(lambda: peer.do(lambda: peer.sessions) == before + 1)
+
+
+def test_a_stop_ends_a_drain_that_still_looks_for_messages(peer: AmqpPeer, dial: Dial, queue: Address, until: Until) -> None:
+    """The consumer of a cancelled ``receive_no_wait`` is closed: nobody waits for proof that the queue is empty."""
+    peer.keeps_drains = True
+    line = dial(peer.url)
+    consumer = line.consumer(queue)
+    line.provider.credit(consumer, 5)
+    drained = line.provider.drain(consumer)
+    until(lambda: peer.do(lambda: len(peer.drains)) > 0)
+    time.sleep(0.3)  # so long an answer proves nothing
+    stopped = line.provider.stop(consumer)
+    peer.do(peer.answer_drains)
+    for each in (drained, stopped):
+        each.result(30)
+    assert peer.do(lambda: len(peer.drains)) == 0

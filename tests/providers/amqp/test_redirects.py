@@ -12,7 +12,7 @@ import pytest
 from proton import Collector, Condition, Connection, Event, Transport, symbol, uint
 
 from jmsapi.spi import Address, ErrorKind, ProviderError
-from jmsapi_amqp.process import GIVEN_BACK
+from jmsapi_amqp._provider import CLOSED_CLIENT_IDS
 from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
@@ -127,7 +127,7 @@ def test_a_client_id_that_the_broker_still_holds_for_us_is_asked_for_again_but_t
     peer = elsewhere(lambda: None, refused=2)
     client_id = f"still-held-{ours}"
     if ours:
-        GIVEN_BACK.note(("127.0.0.1", peer.port, client_id))
+        CLOSED_CLIENT_IDS.note_closed(("127.0.0.1", peer.port, None, client_id))
     with pytest.raises(ProviderError) as caught:
         dial(f"amqp://127.0.0.1:{peer.port}", client_id=client_id)
     assert caught.value.kind is (ErrorKind.CONNECTION if ours else ErrorKind.CLIENT_ID)
@@ -136,8 +136,8 @@ def test_a_client_id_that_the_broker_still_holds_for_us_is_asked_for_again_but_t
 
 def test_a_connection_that_is_closed_in_order_gives_its_client_id_back(artemis: Broker, dial: Dial) -> None:
     parts = urlsplit(artemis.url("amqp"))
-    key = (parts.hostname, parts.port, "given-back")
+    key = (parts.hostname, parts.port, None, "given-back")
     line = dial(artemis.url("amqp"), user=artemis.user, password=artemis.password, client_id="given-back")
-    assert not GIVEN_BACK.lately(key)
+    assert not CLOSED_CLIENT_IDS.holds(key)
     line.provider.close().result(30)
-    assert GIVEN_BACK.lately(key)
+    assert CLOSED_CLIENT_IDS.holds(key)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import jmsapi
 from jmsapi.spi import Address, ConsumerSpec, ErrorKind, ProviderError
 from jmsapi_conformance.brokers import Broker
 
@@ -70,6 +72,25 @@ def test_acks_and_sends_of_many_messages_are_one_thing(broker: Broker, dial: Dia
     assert len(line.receive(line.consumer(answers), 250)) == 250
 
 
+def test_a_commit_asked_for_before_all_of_it_has_credit_loses_nothing(broker: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(broker)
+    answers = Address(queue.kind, queue.name + ".answers")
+    line.send(queue, "asked")
+    consumer = consumer_of(line, queue)
+    [delivery] = line.receive(consumer, accept=False)
+    for number, (count, size) in enumerate(((1000, 10), (1000, 10), (20, 300_000))):
+        tx = line.begin()
+        posted = [
+            line.post(answers, "x" * size, tx) for _ in range(count)
+        ]  # all that there is credit for, or more than a socket takes
+        if number == 0:
+            line.accept([delivery], tx)
+        line.end(tx)
+        assert [line.events.answer(token) for token in posted] == [None] * count
+    assert line.nothing_more(consumer)
+    assert len(line.receive(line.consumer(answers), 2020)) == 2020
+
+
 def test_transactions_of_two_sessions_do_not_touch_each_other(broker: Broker, dial: Dial, queue: Address) -> None:
     line, other = dial(broker), dial(broker)
     one, two = line.begin(), other.begin()
@@ -103,7 +124,7 @@ def test_a_commit_whose_answer_is_lost_is_in_doubt(
     line.send(queue, "x", tx)
     between.stall()
     answer = line.provider.end(tx, commit=True)
-    links = line.wire._connection.links
+    links = line.wire._connection.context.links
     until(lambda: any(getattr(link, "unanswered", None) for link in list(links.values())))  # the commit is on its way
     between.cut()
     with pytest.raises(ProviderError) as doubt:
@@ -132,3 +153,89 @@ def test_rabbitmq_has_none_and_says_so(rabbitmq: Broker, dial: Dial) -> None:
     with pytest.raises(ProviderError) as refused:
         line.wire.begin(session).result(30)
     assert refused.value.kind is ErrorKind.UNSUPPORTED
+
+
+@pytest.mark.parametrize("prefetch", [0, 1000])
+def test_a_message_that_is_rolled_back_again_and_again_is_counted_and_put_away_by_the_broker(
+    artemis: Broker, queue: Address, prefetch: int
+) -> None:
+    """Ten attempts are Artemis' default. What waits behind the poison keeps its place and its count."""
+    options = {"user": artemis.user, "password": artemis.password, "prefetch": prefetch}
+    with jmsapi.connection_factory(artemis.url("amqp"), **options).create_connection() as connection:
+        session = connection.create_session(jmsapi.Session.SESSION_TRANSACTED)
+        where = session.create_queue(queue.name)
+        consumer = session.create_consumer(where)
+        sender = connection.create_session()
+        producer = sender.create_producer(where)
+        for text in ("poison", "next", "last"):
+            producer.send(sender.create_text_message(text))
+        connection.start()
+        seen: list[tuple[str | None, int]] = []
+        while len(seen) < 30 and (message := consumer.receive(2000 if len(seen) < 13 else 500)) is not None:
+            assert isinstance(message, jmsapi.TextMessage)
+            count = message.get_int_property("JMSXDeliveryCount")
+            seen.append((message.text, count))
+            if message.text == "poison" or (message.text == "next" and count == 1):
+                session.rollback()
+            else:
+                session.commit()
+    assert seen == [*(("poison", count) for count in range(1, 11)), ("next", 1), ("next", 2), ("last", 1)]
+
+
+@pytest.mark.parametrize("prefetch", [0, 1000])
+def test_a_message_that_is_recovered_again_and_again_is_counted_and_put_away_by_the_broker(
+    artemis: Broker, queue: Address, prefetch: int
+) -> None:
+    options = {"user": artemis.user, "password": artemis.password, "prefetch": prefetch}
+    with jmsapi.connection_factory(artemis.url("amqp"), **options).create_connection() as connection:
+        session = connection.create_session(jmsapi.Session.CLIENT_ACKNOWLEDGE)
+        where = session.create_queue(queue.name)
+        consumer = session.create_consumer(where)
+        sender = connection.create_session()
+        producer = sender.create_producer(where)
+        for text in ("a", "b", "c"):
+            producer.send(sender.create_text_message(text))
+        connection.start()
+
+        def next_one(wait_ms: int) -> tuple[str | None, int] | None:
+            message = consumer.receive(wait_ms)
+            if message is None:
+                return None
+            assert isinstance(message, jmsapi.TextMessage)
+            return message.text, message.get_int_property("JMSXDeliveryCount")
+
+        for count in range(1, 11):
+            # What waits behind the two keeps its place and its count.
+            assert [next_one(5000), next_one(5000)] == [("a", count), ("b", count)]
+            session.recover()
+        assert [next_one(5000), next_one(500)] == [("c", 1), None]
+
+
+@pytest.mark.parametrize("limit", [2, -1])
+def test_the_failures_of_a_listener_are_counted_by_the_broker_and_end_at_the_first_of_both_limits(
+    artemis: Broker, queue: Address, limit: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"user": artemis.user, "password": artemis.password, "max_redeliveries": limit}
+    seen: list[tuple[str | None, int]] = []
+    done = threading.Event()
+
+    def listener(message: jmsapi.Message) -> None:
+        assert isinstance(message, jmsapi.TextMessage)
+        seen.append((message.text, message.get_int_property("JMSXDeliveryCount")))
+        if message.text == "poison":
+            raise ValueError(message.text)
+        if message.text == "last":
+            done.set()
+
+    with jmsapi.connection_factory(artemis.url("amqp"), **options).create_connection() as connection:
+        session = connection.create_session()
+        where = session.create_queue(queue.name)
+        session.create_consumer(where).message_listener = listener
+        sender = connection.create_session()
+        producer = sender.create_producer(where)
+        for text in ("poison", "next", "last"):
+            producer.send(sender.create_text_message(text))
+        connection.start()
+        assert done.wait(30)
+    attempts = 10 if limit < 0 else limit + 1
+    assert seen == [*(("poison", count) for count in range(1, attempts + 1)), ("next", 1), ("last", 1)]

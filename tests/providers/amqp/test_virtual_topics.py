@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import jmsapi
-from jmsapi import UnsupportedFeatureRuntimeException
 from jmsapi.spi import Address, DestinationKind, ErrorKind, ProviderError
 from jmsapi_conformance.brokers import Broker
 
@@ -80,6 +79,33 @@ def test_members_must_agree_and_the_name_is_of_one_kind(classic: Broker, dial: D
     assert refused.value.kind is ErrorKind.MISMATCH
 
 
+@pytest.mark.requirement("6.11.4-7", "SHS-24")
+def test_another_selector_makes_an_idle_subscription_anew(classic: Broker, dial: Dial, topic: Address) -> None:
+    line = dial(classic, **VIRTUAL)
+    line.provider.release(line.consumer(topic, **SHARED)).result(30)
+    for number in range(250):
+        line.send(topic, "of the old one", properties={"n": number % 2})
+    member = line.consumer(topic, selector="n = 1", **SHARED)
+    line.send(topic, "not selected", properties={"n": 0})
+    line.send(topic, "new", properties={"n": 1})
+    assert bodies(line.receive(member)) == ["new"]
+    assert line.nothing_more(member)
+
+
+def test_what_somebody_else_consumes_from_is_not_emptied(classic: Broker, dial: Dial, topic: Address) -> None:
+    line, other = dial(classic, **VIRTUAL), dial(classic, **VIRTUAL)
+    line.provider.release(line.consumer(topic, **SHARED)).result(30)
+    line.send(topic, "kept", properties={"n": 1})
+    other.consumer(Address(DestinationKind.QUEUE, f"Consumer.-s.VirtualTopic.{topic.name}"), selector="n = 2")
+    assert bodies(line.receive(line.consumer(topic, selector="n = 1", **SHARED))) == ["kept"]
+
+
+def test_a_reply_goes_to_the_topic_as_its_sender_calls_it(classic: Broker, dial: Dial, topic: Address) -> None:
+    line, queue = dial(classic, **VIRTUAL), Address(DestinationKind.QUEUE, topic.name)
+    line.send(queue, reply_to=topic)
+    assert line.receive(line.consumer(queue))[0].envelope.reply_to == topic
+
+
 def test_its_end_is_refused_with_the_reason(classic: Broker, dial: Dial, topic: Address) -> None:
     line = dial(classic, **VIRTUAL)
     member = line.consumer(topic, **SHARED)
@@ -111,19 +137,18 @@ def test_members_over_stomp_and_amqp_share_one_subscription(classic: Broker, top
             one.close()
 
 
-def test_without_the_flag_it_is_refused_and_the_flag_named(classic: Broker, topic: Address) -> None:
-    with (
-        jmsapi.connection_factory(classic.url("amqp")).create_context() as context,
-        pytest.raises(UnsupportedFeatureRuntimeException, match=r"classic\.virtual_topics"),
-    ):
-        context.create_shared_durable_consumer(context.create_topic(topic.name), "s")
+def test_without_the_flag_the_provider_does_not_share_and_the_flag_is_named(classic: Broker, dial: Dial) -> None:
+    """The library then shares by an emulation of its own, whatever the broker can do."""
+    support = dial(classic).capabilities.shared_durable_subscription
+    assert not support
+    assert "classic.virtual_topics" in support.note
 
 
 def test_a_broker_that_does_not_copy_is_found_out_before_anything_is_missed(
     classic: Broker, dial: Dial, topic: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A topic under another prefix stands for a broker whose operator took the default virtual topics away."""
-    monkeypatch.setattr("jmsapi_amqp.brokers.classic_virtual._TOPIC", "NoVirtualTopic.")
+    monkeypatch.setattr("jmsapi_brokers.classic.VIRTUAL_TOPIC_PREFIX", "NoVirtualTopic.")
     monkeypatch.setattr("jmsapi_amqp.brokers.classic_virtual._PATIENCE_S", 1.0)
     line = dial(classic, **VIRTUAL)
     with pytest.raises(ProviderError, match="does not copy") as refused:

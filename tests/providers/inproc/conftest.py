@@ -1,4 +1,4 @@
-"""A bench for the seam: connections whose events are recorded, a broker of the test's own, a clock that is set by hand."""
+"""A bench for the SPI: connections whose events are recorded, a broker of the test's own, a clock that is set by hand."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class HandClock:
     def __init__(self) -> None:
         self._ms = float(START_MS)
         self._timers: list[HandTimer] = []
+        self._jumped = 0.0
 
     @property
     def timers(self) -> int:
@@ -58,7 +59,7 @@ class HandClock:
         return int(self._ms)
 
     def monotonic(self) -> float:
-        return self._ms / 1000
+        return (self._ms - self._jumped) / 1000
 
     def call_later(self, delay: float, call: Callable[[], None]) -> HandTimer:
         timer = HandTimer(self._ms + delay * 1000, call)
@@ -66,8 +67,9 @@ class HandClock:
         return timer
 
     def jump(self, ms: float) -> None:
-        """Set the wall clock forward, which no timer notices."""
+        """Set the wall clock, which no timer notices."""
         self._ms += ms
+        self._jumped += ms
         for timer in self._timers:
             timer.due += ms
 

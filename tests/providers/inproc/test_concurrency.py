@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 
 from jmsapi.spi import Outcome, ProviderError
-from jmsapi_inproc.turns import BrokerLock
+from jmsapi_inproc.lock import BrokerLock
 
 DEADLINE_S = 60
 PRODUCERS = 50

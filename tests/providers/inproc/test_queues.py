@@ -1,4 +1,4 @@
-"""Queues at the seam: order, credit, settlement, fairness."""
+"""Queues at the SPI: order, credit, settlement, fairness."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_dead_letter_for_which_there_can_be_no_queue_comes_again(bench, caplog
     tap.settle(tap.take(), Outcome.REJECTED)
     (again,) = tap.take()
     assert (again.envelope.body, again.delivery_count) == ("bad", 2)
-    assert "stays where it is" in caplog.text
+    assert "is dead and stays in 'q'" in caplog.text
 
 
 def test_the_dead_letter_queue_can_be_named_or_left_out(bench):

@@ -148,7 +148,7 @@ def test_a_waiting_group_goes_to_who_has_looked_at_it_before_once_its_consumer_l
 
 
 def test_forgotten_groups_are_those_without_messages(line, monkeypatch):
-    monkeypatch.setattr("jmsapi_inproc.queues.MOST_GROUPS", 3)
+    monkeypatch.setattr("jmsapi_inproc.queue.MOST_GROUPS", 3)
     first = line.tap("q")
     first.handle.queue._most_groups = 3
     first.credit(4)

@@ -1,4 +1,4 @@
-"""Topics and the five kinds of subscription at the seam."""
+"""Topics and the five kinds of subscription at the SPI."""
 
 from __future__ import annotations
 
@@ -234,6 +234,14 @@ def test_consumers_of_a_shared_subscription_can_be_limited(bench, news, durable)
     refused(lambda: line.tap(news, subscription="s", shared=True, durable=durable), ErrorKind.RESOURCE)
     tap.release()
     line.tap(news, subscription="s", shared=True, durable=durable)
+
+
+@pytest.mark.parametrize(("client_id", "named"), [(None, "'s' has 1"), ("me", "'s' of client id 'me' has 1")])
+def test_the_error_names_the_subscription_and_whose_it_is(bench, news, client_id, named):
+    line = bench.connect(max_shared_consumers=1, client_id=client_id)
+    line.tap(news, subscription="s", shared=True)
+    with pytest.raises(ProviderError, match=f"shared subscription {named}"):
+        line.tap(news, subscription="s", shared=True)
 
 
 def test_consumers_of_a_shared_subscription_are_not_limited_unless_asked(line, news):

@@ -1,6 +1,8 @@
-"""Local transactions at the seam."""
+"""Local transactions at the SPI."""
 
 from __future__ import annotations
+
+import gc
 
 import pytest
 
@@ -116,11 +118,23 @@ def test_an_ended_transaction_takes_nothing_more(line):
 
 
 def test_only_a_transacted_session_begins_one_transaction_at_a_time(line):
-    line.begin()
+    tx = line.begin()
     for session in (line.session, line.transacted):
         with pytest.raises(ProviderError) as caught:
             line.provider.begin(session).result(0)
         assert caught.value.kind is ErrorKind.PROTOCOL
+    line.roll_back(tx)
+
+
+def test_a_transaction_of_which_nobody_has_the_handle_is_open_only_if_something_was_done_in_it(line):
+    line.begin()
+    tx = line.begin()
+    line.send("q", "a", tx=tx)
+    del tx
+    gc.collect()
+    with pytest.raises(ProviderError) as caught:
+        line.begin()
+    assert caught.value.kind is ErrorKind.PROTOCOL
 
 
 def test_the_delay_of_a_message_counts_from_its_sending_not_from_commit(bench, line):

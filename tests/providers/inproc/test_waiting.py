@@ -7,14 +7,14 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jmsapi_inproc.messages import Message
-from jmsapi_inproc.waiting import LEVELS, Waiting
+from jmsapi_inproc.backlog import LEVELS, Backlog
+from jmsapi_inproc.messages import QueuedMessage
 
 PLACES = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 200)), unique_by=lambda place: place[1], max_size=40)
 
 
 def message(priority, order):
-    made = Message(SimpleNamespace(priority=priority), None)
+    made = QueuedMessage(SimpleNamespace(priority=priority), None)
     made.order = order
     return made
 
@@ -28,7 +28,7 @@ def in_order(found):
 
 
 def filled(found):
-    waiting = Waiting()
+    waiting = Backlog()
     for place in found:
         waiting.insert(message(*place))
     return waiting
@@ -71,7 +71,7 @@ def test_sifting_goes_on_where_it_stopped_and_looks_at_each_message_once(found, 
 
     taken = []
     for limit in limits:
-        some = waiting.sift(limit, accept, seen)
+        some = waiting.select(limit, accept, seen)
         assert len(some) <= limit
         taken += some
         if len(some) < limit:
@@ -85,14 +85,14 @@ def test_sifting_goes_on_where_it_stopped_and_looks_at_each_message_once(found, 
 def test_a_sift_that_fails_leaves_everything_where_it_was():
     waiting = filled([(4, order) for order in range(1, 8)])
     seen = [0] * LEVELS
-    waiting.sift(2, lambda one: one.order in (2, 4), seen)
+    waiting.select(2, lambda one: one.order in (2, 4), seen)
 
     def accept(one):
         raise ValueError(one.order)
 
     try:
-        waiting.sift(1, accept, seen)
+        waiting.select(1, accept, seen)
     except ValueError as error:
         assert error.args == (5,)
     assert [order for _, order in places(waiting)] == [1, 3, 5, 6, 7]
-    assert [one.order for one in waiting.sift(1, lambda _: True, seen)] == [5]
+    assert [one.order for one in waiting.select(1, lambda _: True, seen)] == [5]

@@ -1,4 +1,4 @@
-"""A bench for the seam over STOMP: connections to a broker or a scripted peer, their events recorded, the contract checked."""
+"""A bench for the SPI over STOMP: connections to a broker or a scripted peer, their events recorded, the contract checked."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Recorder:
 
 
 class Line:
-    """One open connection at the seam."""
+    """One open connection at the SPI."""
 
     def __init__(self, options: StompOptions, clock: Clock) -> None:
         self.options = options
@@ -196,7 +196,7 @@ def dial() -> Iterator[Callable[..., Line]]:
 
 @pytest.fixture(autouse=True)
 def contract(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail a test in which the seam's contract was broken."""
+    """Fail a test in which the SPI's contract was broken."""
     yield
     broken = [record.getMessage() for record in caplog.get_records("call") if record.name == "jmsapi.contract"]
     assert not broken, broken

@@ -72,7 +72,7 @@ def test_what_is_no_jms_body_is_a_fault_of_its_format(data: bytes) -> None:
     assert caught.value.kind is ErrorKind.FORMAT
 
 
-def test_random_bytes_raise_nothing_but_errors_of_the_seam() -> None:
+def test_random_bytes_raise_nothing_but_errors_of_the_SPI() -> None:
     dice = random.Random(20_261_130)
     codes = [bytes([code]) for code in (0x40, 0x45, 0x54, 0x71, 0x73, 0xA0, 0xA1, 0xC0, 0xC1, 0xD1, 0xFF)]
     read = 0

@@ -11,14 +11,16 @@ from jmsapi.spi import Address, ErrorKind, ProviderError
 from jmsapi_conformance.brokers import Broker
 
 Dial = Callable[..., Any]
-pytestmark = pytest.mark.timeout(300)  # brokers of these tests' own are started, and started again
+pytestmark = pytest.mark.timeout(300)  # brokers are started, and started again
 
 
-@pytest.mark.parametrize("kind", ["artemis", "classic"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.xdist_group(f"restarts of {kind}")) for kind in ("artemis", "classic")]
+)
 def test_a_transaction_is_there_wholly_or_not_at_all(
-    dial: Dial, own_broker: Callable[[str], Broker], queue: Address, kind: str
+    dial: Dial, restarted_broker: Callable[[str], Broker], queue: Address, kind: str
 ) -> None:
-    broker = own_broker(kind)
+    broker = restarted_broker(kind)
     line = dial(broker, emulate="tx")
     tx = line.begin()
     for n in range(100):
@@ -42,8 +44,9 @@ def test_a_transaction_is_there_wholly_or_not_at_all(
     assert again.nothing_more(consumer)
 
 
-def test_a_confirmed_message_outlives_the_broker(dial: Dial, own_broker: Callable[[str], Broker], queue: Address) -> None:
-    broker = own_broker("artemis")
+@pytest.mark.xdist_group("restarts of artemis")
+def test_a_confirmed_message_outlives_the_broker(dial: Dial, restarted_broker: Callable[[str], Broker], queue: Address) -> None:
+    broker = restarted_broker("artemis")
     line = dial(broker)
     line.send(queue, "kept")
     waiting = line.consumer(queue, credit=5)

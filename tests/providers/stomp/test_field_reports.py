@@ -1,6 +1,6 @@
 """What went wrong for other people's STOMP clients, tried with ours through the public API (field reports B01 to B25).
 
-Reports whose recipe is a state of the seam are tested there: B05, B06, B07 in ``test_messages_on_brokers``, B10 in
+Reports whose recipe is a state of the SPI are tested there: B05, B06, B07 in ``test_messages_on_brokers``, B10 in
 ``test_transactions_on_brokers``, B09, B24 in ``test_subscriptions_on_brokers``, B25 in ``test_tls``.
 """
 
@@ -182,12 +182,16 @@ def test_b18_prefetch_one_leaves_messages_to_the_quick(connect: Callable[..., Co
     assert counts["slow"] <= 5
 
 
-def test_b20_a_delay_that_would_be_ignored_is_refused(classic: Broker) -> None:
+def test_b20_a_delay_is_obeyed_without_an_option(classic: Broker, name: str) -> None:
+    """Where the broker would ignore it, it is refused: ``tests/unit/core/test_delay_trial.py``."""
     with jmsapi.connection_factory(classic.url("stomp")).create_context() as context:
-        producer = context.create_producer()
-        with pytest.raises(jmsapi.JMSRuntimeException, match="scheduler"):
-            producer.delivery_delay = 2000
-            producer.send(context.create_queue("field.delay"), "x")
+        queue, producer = context.create_queue(name), context.create_producer()
+        producer.delivery_delay = 1500
+        producer.send(queue, "x")
+        producer.delivery_delay = 0
+        producer.send(queue, "y")
+        consumer = context.create_consumer(queue)
+        assert [consumer.receive_body(str, timeout_ms=20_000) for _ in range(2)] == ["y", "x"]
 
 
 def test_b21_a_message_a_listener_cannot_take_is_tried_again_and_then_put_away(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_stomp.frames import Frame, FrameCutter, command_frame, escape, header_lines, text_of, unescape
 
-LIMIT = 1 << 20
+LIMIT = 1 << 21
 # A machine that does other things as well is no fault of the cutter.
 steady = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -167,6 +168,28 @@ def test_an_undefined_escape_stays_as_it_is() -> None:
     assert unescape("a\\tb\\") == "a\\tb\\"
 
 
+@pytest.mark.parametrize("text", ["a\\cb\\nc\\rd", "\\\\c\\c", "\\x\\c", "\\", "\\\\\\n"])
+def test_each_escape_is_read_once_from_left_to_right(text: str) -> None:
+    read, position = "", 0
+    while position < len(text):
+        meaning = {"\\\\": "\\", "\\n": "\n", "\\r": "\r", "\\c": ":"}.get(text[position : position + 2])
+        read += text[position] if meaning is None else meaning
+        position += 1 if meaning is None else 2
+    assert unescape(text) == read
+
+
+def test_headers_that_were_read_are_not_read_again_and_lose_no_repeated_one() -> None:
+    frame = Frame(b"MESSAGE", b"\na:1\nb:2\na:3", b"")
+    assert not frame.is_read
+    assert frame.at_hand.get("b") == "2"
+    first = frame.split()
+    assert first == ({"a": "1", "b": "2"}, [("a", "3")])
+    assert not frame.is_read, "looking does not keep them"
+    assert frame.headers is frame.headers is frame.at_hand
+    assert frame.split() == first
+    assert frame.split()[0] is frame.headers
+
+
 @steady
 @given(TEXT)
 def test_escaping_can_be_undone(text: str) -> None:
@@ -198,7 +221,56 @@ def test_frames_without_a_body_survive_any_cut(frames: list[dict[str, str]], ste
     assert [frame.headers for frame in got] == frames
 
 
-def test_random_bytes_raise_nothing_but_errors_of_the_seam() -> None:
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        (b"MESSAGE\nmessage-id:1\n\n", b"abc\0" * 250),
+        (b"MESSAGE\nmessage-id:1\n\n", b"abc" * 333 + b"\0"),
+        (b"MESSAGE\nmessage-id:1\n\n", b"abc\0\nX" * 170),
+        (b"MESSAGE\nmessage-id:1\n", b"abc\0" * 250),
+        (b"MESSAGE\ncontent-length:5\n\n12345678", b"abc\0" * 250),
+        (b"RECEIPT\nreceipt-id:1\n", b"a:b\n" * 250),
+        (b"ERROR\n\n", b"a:b\n" * 250),
+    ],
+)
+def test_a_frame_that_comes_in_many_pieces_takes_linear_time(begin: bytes, piece: bytes) -> None:
+    cutter = FrameCutter(1 << 28)
+    cutter.ends_in_line_feed = cutter.nul_in_headers = True
+    begun = time.process_time()
+    assert cutter.feed(begin) == []
+    for _ in range(8000):
+        assert cutter.feed(piece) == []
+    assert time.process_time() - begun < 0.5  # 6 to 43 s when each piece is joined to what was there
+    assert cutter.unfinished == len(begin) + 8000 * len(piece)
+
+
+def test_a_head_that_never_ends_is_not_kept() -> None:
+    cutter = FrameCutter(1 << 28)
+    with pytest.raises(ProviderError, match="more than") as refused:
+        for _ in range(20):
+            cutter.feed(b"MESSAGE\n" + b"a:b\n" * 250_000)
+    assert refused.value.kind is ErrorKind.PROTOCOL
+    assert cutter.unfinished <= (1 << 24) + 1_000_100
+
+
+@pytest.mark.parametrize("line", [b"a:\n", b":\n", b"a\n"])
+def test_what_becomes_of_a_block_of_header_lines_is_bounded(line: bytes) -> None:
+    (frame,) = cut(b"MESSAGE\nack:7\n" + line * 300_000 + b"\n\0")
+    assert frame.find(b"\nack:") == "7"
+    with pytest.raises(ProviderError, match="more than 65536 header lines") as refused:
+        frame.split()
+    assert refused.value.kind is ErrorKind.FORMAT
+    (frame,) = cut(b"MESSAGE\n" + b"".join(b"h%d:v\n" % n for n in range(60_000)) + b"\n\0")
+    assert len(frame.headers) == 60_000
+
+
+@pytest.mark.parametrize("step", range(1, 9))
+def test_nuls_and_ends_are_found_wherever_a_read_ends(step: int) -> None:
+    for texts in ([b"", b"\0", b"\0\0a", b"a\0X\0"], [b"\0" * 9, b"MESSAGE\0R\n"]):
+        assert [frame.body for frame in of_classic(texts, step) if frame.command == b"MESSAGE"] == texts
+
+
+def test_random_bytes_raise_nothing_but_errors_of_the_SPI() -> None:
     dice = random.Random(20_261_128)
     alphabet = [b"\0", b"\n", b"\r\n", b":", b"\\", b"content-length:", b"MESSAGE\n", b"ack:1", b"\n\n", b"7", b"\xff", b"a"]
     outcomes = {"frames": 0, "errors": 0}

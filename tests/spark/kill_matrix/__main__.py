@@ -19,6 +19,7 @@ from jmsapi_conformance.brokers import Broker, BrokerKind, Wire, launch
 
 from .cases import CASES, Case
 from .stage import Account, Program, Stage
+from .trials import TRIALS, Trial
 
 COLUMNS: dict[str, tuple[BrokerKind, Wire] | None] = {
     "classic": ("classic", "stomp"),
@@ -26,6 +27,8 @@ COLUMNS: dict[str, tuple[BrokerKind, Wire] | None] = {
     # In memory, so nobody can kill it and go on.
     "loopback": None,
 }
+KINDS: tuple[BrokerKind, ...] = ("classic", "artemis", "rabbitmq")
+WIRES: tuple[Wire, ...] = ("stomp", "amqp")
 TITLES = {"classic": "Classic/STOMP", "artemis": "Artemis/AMQP", "loopback": "loopback/STOMP"}
 
 
@@ -74,6 +77,36 @@ def run(column: str, cases: list[Case], folder: Path) -> dict[str, Account | str
     return found
 
 
+def try_out(trials: list[Trial], folder: Path) -> dict[str, dict[str, Account | str]]:
+    """Run trials on each broker over each wire."""
+    found: dict[str, dict[str, Account | str]] = {}
+    for kind in KINDS if trials else ():
+        with launch(kind, ready_s=300) as broker:
+            for wire in WIRES:
+                column = found.setdefault(f"{kind}/{wire.upper()}", {})
+                for number, trial in enumerate(trials):
+                    began = time.monotonic()
+                    try:
+                        column[trial.name] = trial.run(broker.url(wire), broker.url("amqp"), folder / kind / wire / str(number))
+                    except Exception as error:
+                        column[trial.name] = f"{type(error).__name__}: {error}"
+                    told = column[trial.name]
+                    text = told.text if isinstance(told, Account) else told
+                    took = time.monotonic() - began
+                    print(f"{kind}/{wire}: {trial.name}: {text[:300]} ({took:.0f} s)", file=sys.stderr, flush=True)
+    return found
+
+
+def table_of_trials(trials: list[Trial], found: dict[str, dict[str, Account | str]]) -> str:
+    """Return the trials in Markdown."""
+    lines = [f"| row | what happens | promised | {' | '.join(found)} |", "|---|---|---|" + "---|" * len(found)]
+    for trial in trials:
+        told = [column[trial.name] for column in found.values()]
+        texts = [one.text if isinstance(one, Account) else "failed" for one in told]
+        lines.append(f"| {trial.row} | {trial.what} | 0/0 | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
 def table(cases: list[Case], found: dict[str, dict[str, Account | str]]) -> str:
     """Return the matrix in Markdown."""
     lines = [
@@ -95,12 +128,18 @@ def main() -> int:
     parser.add_argument("--match", default="")
     asked = parser.parse_args()
     cases = [case for case in CASES if (not asked.row or case.row in asked.row) and asked.match in case.kill]
+    trials = [trial for trial in TRIALS if (not asked.row or trial.row in asked.row) and asked.match in trial.what]
     with tempfile.TemporaryDirectory(prefix="kill-matrix-", ignore_cleanup_errors=True) as folder:
-        found = {column: run(column, cases, Path(folder)) for column in asked.on}
+        found = {column: run(column, cases, Path(folder)) for column in asked.on} if cases else {}
+        tried = try_out(trials, Path(folder) / "trials")
     print("lost/duplicated of each case:")
     print(table(cases, found))
+    print(table_of_trials(trials, tried))
     results = [(case, told) for column in found.values() for case in cases if (told := column[case.name]) != "in memory"]
     broken = [case.name for case, told in results if not isinstance(told, Account) or not told.keeps(case)]
+    outcomes = [(name, told) for column in tried.values() for name, told in column.items()]
+    broken += [name for name, told in outcomes if told != Account(0, 0, met=True)]
+    results = [*results, *outcomes]
     print(f"{len(results)} runs, {len(broken)} broke a promise{': ' + '; '.join(broken) if broken else ''}")
     return 1 if broken else 0
 

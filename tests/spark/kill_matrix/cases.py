@@ -27,6 +27,8 @@ class Case:
     """What happens while a process waits there: the query is started again, the broker dies, and so on."""
     messages: int = 1000
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    failover: bool = False
+    """The URL is a list of one."""
     replay_partitions: int = 2
     ordinary: bool = False
     """It runs in each ordinary test run."""
@@ -43,7 +45,6 @@ class Case:
 
 
 def _source() -> list[Case]:
-    drops = {"idleGap": "3s", "heartbeat": "10s"}
     found = [
         Case(1, "worker before connecting", ("connect-1-any",)),
         Case(1, "worker after receiving, round 0", ("write-1-0",), ordinary=True),
@@ -86,6 +87,9 @@ def _source() -> list[Case]:
         Case(10, "broker after a task appended", ("acknowledge-1-0",), "hold", meanwhile="broker"),
         Case(10, "broker after the lead appended", ("acknowledge-0-0",), "hold", meanwhile="broker"),
         Case(10, "broker after a task acknowledged", ("confirm-1-0",), "hold", meanwhile="broker"),
+        Case(18, "broker after a task received, failover: URL", ("write-1-0",), "hold", meanwhile="broker", failover=True),
+        Case(18, "broker after a task appended, failover: URL", ("acknowledge-1-0",), "hold", meanwhile="broker", failover=True),
+        Case(18, "worker after appending, failover: URL", ("acknowledge-1-0",), failover=True),
         Case(11, "driver; a worker lives on before appending", ("append-1-1",), "zombie", meanwhile="restart"),
         Case(12, "driver; a worker lives on after appending", ("acknowledge-1-1",), "zombie", meanwhile="restart"),
         Case(14, "driver; its source lives on before appending", ("append-0-0",), "zombie", meanwhile="restart"),
@@ -93,6 +97,12 @@ def _source() -> list[Case]:
         Case(15, "query stopped while a claim is before appending", ("append-1-1",), "hold", meanwhile="stop"),
         Case(15, "query stopped while a claim is after appending", ("acknowledge-1-1",), "hold", meanwhile="stop"),
     ]
+    return sorted([*found, *_dropped()], key=lambda case: case.row)
+
+
+def _dropped() -> list[Case]:
+    drops = {"idleGap": "3s", "heartbeat": "10s"}
+    found: list[Case] = []
     for step, where in (
         ("write", "before looking"),
         ("append", "between looking and appending"),
@@ -100,7 +110,7 @@ def _source() -> list[Case]:
     ):
         kill = f"broker drops a consumer that lives on, {where}"
         found.append(Case(13, kill, (f"{step}-1-any",), "drop", meanwhile="other claim", messages=550, options=drops))
-    return sorted(found, key=lambda case: case.row)
+    return found
 
 
 def _sink() -> list[Case]:

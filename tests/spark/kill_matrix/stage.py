@@ -197,6 +197,8 @@ class Stage:
         parts = urlsplit(url)
         self._port = parts.port
         place = {"url": f"{parts.scheme}://{parts.hostname}:{parts.port}", "queue": self._queue}
+        if case.failover:
+            place["url"] = f"failover:({place['url']})"
         if parts.username:
             place |= {"username": parts.username, "password": parts.password or ""}
         self._job: dict[str, Any] = {"kind": "source", "folder": str(folder), "partitions": 2}

@@ -12,11 +12,15 @@ from typing import Any
 import yaml
 
 # What may differ from the table, and why. A plain callable is accepted where a listener is (python_note of the listener
-# types), and only a type that says so lets checkers accept one; Self is what __enter__ gives for subclasses, too.
+# types), and only a type that says so lets checkers accept one; Self is what __enter__ gives for subclasses, too. A timeout may
+# be a timedelta as well.
 WIDER = {
     "MessageListenerLike": "MessageListener",
     "ExceptionListenerLike": "ExceptionListener",
+    "Timeout": "float",
 }
+# Members that the library has beyond the table.
+BEYOND = {"JMSContext": {"request"}}
 
 
 @cache

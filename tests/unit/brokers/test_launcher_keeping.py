@@ -11,7 +11,7 @@ import pytest
 
 from jmsapi_conformance.brokers import BrokerUnavailable, __main__, available, found, launch
 from jmsapi_conformance.brokers import _launch as launching
-from jmsapi_conformance.brokers._folder import Folder, Record, is_wanted
+from jmsapi_conformance.brokers._folder import BrokerRecord, Folder, is_wanted
 from jmsapi_conformance.brokers._handshake import stomp_server, wait_until_gone, wait_until_ready
 from jmsapi_conformance.brokers._kinds import LauncherError
 from jmsapi_conformance.brokers._ports import free_ports, refuses
@@ -72,7 +72,7 @@ def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
     folder = Folder.make(tmp_path, "classic", kept=True)
     assert folder.read() is None
     assert found(tmp_path, "classic") is None
-    record: Record = {"kind": "classic", "how": "process", "ports": {"stomp": 1, "amqp": 2}, "mark": "0 "}
+    record: BrokerRecord = {"kind": "classic", "how": "process", "ports": {"stomp": 1, "amqp": 2}, "mark": "0 "}
     folder.write(record)
     assert folder.read() == record
     broker = found(tmp_path, "classic")

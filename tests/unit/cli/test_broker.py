@@ -37,6 +37,7 @@ def served(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Pop
                 process.kill()
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop(number: signal.Signals) -> None:
     with served() as (process, url), jmsapi.connection_factory(url).create_context() as context:
@@ -56,6 +57,7 @@ def test_it_serves_until_it_is_told_to_stop(number: signal.Signals) -> None:
         assert "1 clients are cut off" in err
 
 
+@pytest.mark.program
 def test_who_does_not_know_the_password_is_not_let_in() -> None:
     with served("--user", "me", JMSAPI_BROKER_PASSWORD="s3cret") as (process, url):
         with pytest.raises(jmsapi.JMSSecurityException):
@@ -66,6 +68,7 @@ def test_who_does_not_know_the_password_is_not_let_in() -> None:
         assert "s3cret" not in out + err
 
 
+@pytest.mark.program
 def test_what_is_kept_in_a_file_outlives_the_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "shop.db"
     with served(f"inproc://{file}") as (process, url):
@@ -82,7 +85,7 @@ def test_what_is_kept_in_a_file_outlives_the_process(tmp_path: Path, capfd: pyte
         assert "in its file" in err
     with served(f"inproc://{file}") as (process, url):
         assert main(["purge", "q", "--yes", "--url", url]) == 0
-        assert capfd.readouterr().out == "3 messages removed\n"
+        assert capfd.readouterr().out.startswith("3 messages removed in ")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 0

@@ -23,10 +23,12 @@ from jmsapi.cli import main
 from jmsapi.spi import Address, DestinationKind, ErrorKind, MessageKind, PlainEnvelope, ProviderError
 from jmsapi.testing import EmbeddedBroker, LoopbackServer
 from jmsapi.testing.pytest_plugin import jms_broker, jms_clock
-from jmsapi_inproc import broker as brokers
-from jmsapi_inproc.broker import Broker
-from jmsapi_inproc.messages import Message
-from jmsapi_inproc.queues import Queue
+from jmsapi_inproc import registry
+from jmsapi_inproc.broker import InProcessBroker
+from jmsapi_inproc.messages import QueuedMessage
+from jmsapi_inproc.queue import BrokerQueue
+
+from ...peers.amqp_peer import AmqpPeer
 
 __all__ = ["jms_broker", "jms_clock"]
 
@@ -117,7 +119,7 @@ def test_a_hundred_messages_of_every_kind_can_be_looked_at(run: Run, jms_broker:
     assert len(run("browse", "q", "-n", "0", "--json").out.splitlines()) == 100
     assert run("stat", "q").code == 0
     ran = run("purge", "q", "--yes", "--wait", "20")
-    assert (ran.code, ran.out) == (0, "100 messages removed\n")
+    assert (ran.code, ran.out.split(" in ")[0]) == (0, "100 messages removed")
     jms_broker.queue("q").assert_empty()
 
 
@@ -156,14 +158,14 @@ def send_damaged(broker: EmbeddedBroker, *parts: str) -> None:
         context.create_queue("q")
         envelope = Damaged(PlainEnvelope(MessageKind.TEXT, Address(DestinationKind.QUEUE, "q"), "text", message_id="ID:damaged"))
         place = broker_of(broker).resolve(Address(DestinationKind.QUEUE, "q"))
-        assert isinstance(place, Queue)
+        assert isinstance(place, BrokerQueue)
         with broker_of(broker).lock:
-            place.put(Message(envelope, None))
+            place.put(QueuedMessage(envelope, None))
         envelope.parts.update(parts)
 
 
-def broker_of(broker: EmbeddedBroker) -> Broker:
-    return brokers._brokers[broker.url.removeprefix("inproc://")]  # pyright: ignore[reportPrivateUsage]
+def broker_of(broker: EmbeddedBroker) -> InProcessBroker:
+    return registry._brokers[broker.url.removeprefix("inproc://")]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: EmbeddedBroker) -> None:
@@ -175,15 +177,16 @@ def test_a_body_that_cannot_be_read_is_said_to_be(run: Run, jms_broker: Embedded
 
 
 @pytest.mark.parametrize("command", [("browse",), ("receive", "--browse", "-n", "0")])
-def test_json_names_a_body_that_cannot_be_read_and_what_is_behind_it_is_shown(
+def test_json_has_an_object_as_its_encoded_bytes_since_nothing_here_may_decode_it(
     run: Run, jms_broker: EmbeddedBroker, command: tuple[str, ...]
 ) -> None:
     send_foreign(jms_broker)
     ran = run(*command, "q", "--json")
     assert (ran.code, ran.err) == (0, "")
     before, foreign, after = map(json.loads, ran.out.splitlines())
-    assert (before["body"], foreign["body"], after["body"]) == ("before", None, "after")
-    assert "object_allow names no class" in foreign["unreadable"]["body"]
+    assert (before["body"], after["body"]) == ("before", "after")
+    assert set(foreign["body"]) == {"encoded", "content_type"}
+    assert "unreadable" not in foreign
     assert foreign["headers"]["JMSMessageID"].startswith("ID:")
     assert "unreadable" not in before
 
@@ -195,17 +198,23 @@ def test_bodies_are_browsed_past_one_that_cannot_be_read(run: Run, jms_broker: E
     assert re.fullmatch(r"jmsapi: the body of message ID:\S+ cannot be read: .*object_allow names no class.*\n", ran.err)
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)])
 def test_receiving_ends_at_a_body_that_cannot_be_read_and_takes_neither_it_nor_what_is_behind_it(
-    run: Run, jms_broker: EmbeddedBroker, form: tuple[str, ...]
+    run: Run, jms_broker: EmbeddedBroker
 ) -> None:
     send_foreign(jms_broker)
-    ran = run("receive", "q", "-n", "3", *form)
+    ran = run("receive", "q", "-n", "3")
     assert ran.code == 1
     assert re.fullmatch(r"jmsapi: the body of message ID:\S+ cannot be read: .* it goes back to its place\n", ran.err)
-    assert len(ran.out.splitlines()) == 1 + len(form)
+    assert len(ran.out.splitlines()) == 1
     left = jms_broker.queue("q").messages
     assert [type(message).__name__ for message in left] == ["ObjectMessageImpl", "TextMessageImpl"]
+
+
+def test_as_json_an_object_that_cannot_be_decoded_is_received_whole(run: Run, jms_broker: EmbeddedBroker) -> None:
+    send_foreign(jms_broker)
+    ran = run("receive", "q", "-n", "3", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert [json.loads(line)["kind"] for line in ran.out.splitlines()] == ["text", "object", "text"]
 
 
 PARTS = ("properties", "timestamp", "jms_type", "reply_to", "body")
@@ -247,6 +256,8 @@ def test_what_the_output_cannot_say_is_escaped(
 
 def test_stat_counts_what_waits(run: Run, jms_broker: EmbeddedBroker) -> None:
     fill(jms_broker, 3)
+    jms_broker.queue("empty").send("x")
+    jms_broker.queue("empty").take()
     ran = run("stat", "q", "empty", "--json")
     assert ran.code == 0
     q, empty = map(json.loads, ran.out.splitlines())
@@ -287,9 +298,9 @@ def test_purge_removes_what_it_is_told_to(
 
 def test_purge_takes_only_what_the_selector_picks_and_no_more_than_the_limit(run: Run, jms_broker: EmbeddedBroker) -> None:
     fill(jms_broker, 250)
-    assert run("purge", "q", "--yes", "-s", "number >= 240", "--wait", "20").out == "10 messages removed\n"
-    assert run("purge", "q", "--yes", "--limit", "100", "--wait", "20").out == "100 messages removed\n"
-    assert run("purge", "q", "--yes", "--limit", "1").out == "1 messages removed\n"
+    assert run("purge", "q", "--yes", "-s", "number >= 240", "--wait", "20").out.startswith("10 messages removed in ")
+    assert run("purge", "q", "--yes", "--limit", "100", "--wait", "20").out.startswith("100 messages removed in ")
+    assert run("purge", "q", "--yes", "--limit", "1").out.startswith("1 messages removed in ")
     rest = [message.get_int_property("number") for message in jms_broker.queue("q").messages]
     assert rest == list(range(101, 240))
 
@@ -298,7 +309,7 @@ def test_purge_tells_what_was_removed_though_a_commit_fails(run: Run, jms_broker
     fill(jms_broker, 250)
     jms_broker.faults.fail("commit", nth=2)
     ran = run("purge", "q", "--yes", "--wait", "20")
-    assert (ran.code, ran.out) == (1, "100 messages removed\n")
+    assert (ran.code, ran.out.split(" in ")[0]) == (1, "100 messages removed")
     assert ran.err.startswith("jmsapi: commit")
     assert len(jms_broker.queue("q").messages) == 150
     jms_broker.faults.assert_all_came()
@@ -308,10 +319,11 @@ def test_purge_leaves_what_it_has_not_committed_when_the_link_breaks(run: Run, j
     fill(jms_broker, 150)
     jms_broker.faults.cut("commit", nth=2)
     ran = run("purge", "q", "--yes", "--wait", "20")
-    assert (ran.code, ran.out) == (1, "100 messages removed\n")
+    assert (ran.code, ran.out.split(" in ")[0]) == (1, "100 messages removed")
     assert len(jms_broker.queue("q").messages) == 50
 
 
+@pytest.mark.program
 @pytest.mark.usefixtures("interruptible")
 def test_a_purge_that_is_interrupted_removes_what_it_says() -> None:
     with LoopbackServer() as server, jmsapi.connection_factory(server.inproc_url).create_context() as context:
@@ -330,7 +342,7 @@ def test_a_purge_that_is_interrupted_removes_what_it_says() -> None:
             out, err = process.communicate(timeout=DEADLINE_S)
         assert process.returncode not in (0, None)
         # All have come, and most often a hundred are committed by now; nobody outside can see when.
-        removed = int(out.removesuffix(" messages removed\n"))
+        removed = int(out.partition(" messages removed in ")[0])
         assert removed in (0, 100)
         assert "Traceback" not in err
         consumer = context.create_consumer(queue)
@@ -366,6 +378,7 @@ def on_a_terminal(url: str, *arguments: str) -> str:
             os.close(theirs)
 
 
+@pytest.mark.program
 def test_a_message_does_not_steer_a_terminal() -> None:
     with LoopbackServer() as server, jmsapi.connection_factory(server.inproc_url).create_context() as context:
         queue = context.create_queue("q")
@@ -381,10 +394,53 @@ def test_a_message_does_not_steer_a_terminal() -> None:
 
 def test_an_error_of_a_broker_does_not_steer_a_terminal(run: Run, jms_broker: EmbeddedBroker) -> None:
     jms_broker.faults.fail("create_browser", message=f"no {HOSTILE}\nsecond line")
-    ran = run("browse", "q")
+    ran = run("browse", "q", "--create")
     assert ran.code == 1
     assert len(ran.err.splitlines()) == 1
     assert_tame(ran.err)
+
+
+def test_the_name_of_a_broker_is_tame_wherever_ping_writes_it(run: Run) -> None:
+    peer = AmqpPeer(f"odd {HOSTILE.replace(chr(0), '')}")
+    try:
+        ran = run("ping", "--url", f"{peer.url}?request_timeout_ms=500&close_timeout_ms=500")
+        assert ran.out.startswith("amqp on ")
+        assert "owned" in ran.out
+        assert_tame(ran.out + ran.err)
+    finally:
+        peer.close()
+
+
+# ---------------------------------------------------------------- what does not exist
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("stat",), ("browse",), ("receive",), ("receive", "--browse"), ("purge", "--yes"), ("export",), ("tail", "--queue")],
+)
+def test_looking_at_a_queue_does_not_make_it(run: Run, jms_broker: EmbeddedBroker, command: tuple[str, ...]) -> None:
+    fill(jms_broker, 1)
+    ran = run(*command, "wrong")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == "jmsapi: there is no queue 'wrong' on this broker; --create makes it\n"
+    assert run("list", "--json").out == '{"queue": "q"}\n'
+
+
+def test_a_queue_is_made_when_that_is_asked_for(run: Run, jms_broker: EmbeddedBroker) -> None:
+    assert json.loads(run("stat", "new", "--create", "--json").out)["waiting"] == 0
+    assert run("list", "--json").out == '{"queue": "new"}\n'
+    assert run("stat", "new").code == 0
+
+
+def test_a_broker_that_cannot_tell_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    with LoopbackServer() as server:
+        assert main(["stat", "new", "--url", server.url]) == 0
+        told = capfd.readouterr().err
+        assert (
+            told == "jmsapi: loopback over stomp does not tell which queues it has: 'new' is empty, or was not there until now\n"
+        )
+        assert main(["stat", "new", "--create", "--url", server.url]) == 0
+        assert capfd.readouterr().err == ""
 
 
 # ---------------------------------------------------------------- wrong use

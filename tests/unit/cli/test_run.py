@@ -74,6 +74,7 @@ def running(folder: Path, app: str, *options: str) -> Iterator[subprocess.Popen[
             program.kill()
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("app", "options", "number"),
     [("shop:both", ("--url", "inproc://run"), signal.SIGTERM), ("shop:prepared", (), signal.SIGINT)],
@@ -96,6 +97,7 @@ def test_a_signal_stops_in_order_and_each_step_has_a_line(
     ]
 
 
+@pytest.mark.program
 def test_a_second_signal_ends_at_once(folder: Path) -> None:
     with running(folder, "shop:hanging", "--url", "inproc://run") as program:
         program.send_signal(signal.SIGTERM)
@@ -159,6 +161,7 @@ def test_a_module_that_cannot_be_imported_is_one_line_and_no_success(
     assert options or len(lines) == 1
 
 
+@pytest.mark.program
 def test_an_endpoint_that_gives_up_ends_the_command_with_1(folder: Path) -> None:
     with (folder / "shop.py").open("a", encoding="utf-8") as file:
         file.write('once = JMSListenerProperty("connectionRetryLimit", "0")(hanging)\n')

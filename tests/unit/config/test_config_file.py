@@ -135,3 +135,16 @@ def test_each_server_of_a_failover_list_gets_its_secret_encoded(tmp_path: Path) 
     url, options = load_config(file).factories["main"].resolved("main", {"PW": "a/b@c", "J": "0.5"})
     assert url == "failover:(amqp://me:a%2Fb%40c@a,amqp://me:a%2Fb%40c@b)?jitter=0.5"
     assert options == {}
+
+
+@pytest.mark.parametrize("value", ["${PASSWORD", "${OUTER_${INNER}}", "a${"])
+def test_a_reference_without_an_end_is_no_text_of_its_own(tmp_path: Path, value: str) -> None:
+    config = load_config(written(tmp_path, f'[factories.x]\nurl = "inproc://x"\npassword = "{value}"\n'))
+    with pytest.raises(JMSException, match=r"option 'password': a reference .* has no end") as raised:
+        config.factories["x"].resolved("x", {"INNER": "secret"})
+    assert raised.value.error_code == "bad-config"
+    assert "secret" not in str(raised.value)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert load_config(written(tmp_path, '\ufeff[factories.x]\nurl = "inproc://x"\n')).names() == ["x"]

@@ -145,11 +145,13 @@ def python(code: str, **variables: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.program
 def test_importing_the_package_is_silent_and_loads_no_heavy_library() -> None:
     heavy = "stomp proton cproton pydantic pyspark pytest rich typer importlib.metadata asyncio"
     assert python(f"import jmsapi, sys; print([name for name in '{heavy}'.split() if name in sys.modules])") == "[]"
 
 
+@pytest.mark.program
 def test_using_the_package_in_process_and_in_memory_loads_no_wire_library_and_no_store() -> None:
     code = (
         "import jmsapi, sys\n"
@@ -159,6 +161,7 @@ def test_using_the_package_in_process_and_in_memory_loads_no_wire_library_and_no
     assert python(code) == "[]"
 
 
+@pytest.mark.program
 @pytest.mark.skipif("JMSAPI_SKIP_TIMING" in os.environ, reason="JMSAPI_SKIP_TIMING is set")
 def test_importing_the_package_takes_less_than_150_ms_of_a_processor(tmp_path: Path) -> None:
     """On a processor that is shared, as long as a few modules of the standard library, which take 115 ms on a free one."""
@@ -174,3 +177,20 @@ def test_importing_the_package_takes_less_than_150_ms_of_a_processor(tmp_path: P
 
 def test_a_program_that_says_nothing_about_logging_sees_none() -> None:
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("jmsapi").handlers)
+
+
+def test_what_an_application_may_not_do_in_a_container_is_said_in_whole_sentences() -> None:
+    from jmsapi._core.container import container_mode
+
+    with container_mode(), jmsapi.connection_factory("inproc://sentences").create_connection() as connection:
+        with pytest.raises(jmsapi.JMSException) as refused:
+            connection.client_id = "me"
+        assert str(refused.value) == (
+            "setting client_id is not for an application in a container: give it to the connection factory"
+        )
+        connection.create_session()
+        with pytest.raises(jmsapi.JMSException) as second:
+            connection.create_session()
+        assert str(second.value) == (
+            "a second session on one connection is not for an application in a container: close the first one before"
+        )

@@ -110,18 +110,18 @@ def test_a_user_name_or_password_that_is_no_text_is_refused_and_not_shown(factor
 def test_a_receive_timeout_that_is_no_time_is_refused(factory: ConnectionFactory, connection: Connection, timeout: Any) -> None:
     session = connection.create_session()
     queue = session.create_queue("timeouts")
-    with pytest.raises(IllegalArgumentException, match="a receive timeout is a number of milliseconds"):
+    with pytest.raises(IllegalArgumentException, match="receive: a timeout is a number of milliseconds"):
         session.create_consumer(queue).receive(timeout)
     with factory.create_context() as context:
         consumer = context.create_consumer(queue)
-        with pytest.raises(IllegalArgumentException, match="a receive timeout is a number of milliseconds"):
+        with pytest.raises(IllegalArgumentException, match="receive_body: a timeout is a number of milliseconds"):
             consumer.receive_body(str, timeout)
 
 
 @pytest.mark.parametrize("timeout", [1, 0.5, Fraction(1, 2)])
 def test_a_receive_timeout_may_be_any_real_number(connection: Connection, timeout: Any) -> None:
     session = connection.create_session()
-    assert session.create_consumer(session.create_queue("timeouts")).receive(timeout) is None
+    assert session.create_consumer(session.create_queue("timeouts")).receive(timeout_ms=timeout) is None
 
 
 def test_names_that_no_wire_can_write_are_refused(factory: ConnectionFactory, connection: Connection) -> None:

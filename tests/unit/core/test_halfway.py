@@ -252,7 +252,7 @@ def test_a_commit_that_is_interrupted_hands_nothing_out_again(
     assert text(consumer.receive(WAIT_MS)) == "seven"
     session.create_producer(session.create_queue("out")).send(session.create_text_message("booked"))
     with monkeypatch.context() as patched:
-        patched.setattr("jmsapi._core.link.Link.wait", interrupt)
+        patched.setattr("jmsapi._core.waiting.AnswerWait.block", interrupt)
         with pytest.raises(KeyboardInterrupt):
             session.commit()
     session.rollback()
@@ -471,7 +471,7 @@ def test_an_interrupted_close_leaves_nothing_at_the_broker(broker: EmbeddedBroke
     broker.queue("in").send("seven")
     session.create_consumer(session.create_queue("in"))
     with monkeypatch.context() as patched:
-        patched.setattr("jmsapi._core.connection.quiesce", interrupt)
+        patched.setattr("jmsapi._core.session_parts.SessionParts.quiesce_steps", interrupt)
         with pytest.raises(KeyboardInterrupt):
             connection.close()
     connection.close()
@@ -486,6 +486,25 @@ def test_an_interrupted_send_keeps_no_later_commit_waiting(broker: EmbeddedBroke
         with pytest.raises(KeyboardInterrupt):
             producer.send(session.create_text_message("seven"))
         del made[0].send
+        producer.send(session.create_text_message("eight"))
+        session.commit()
+    assert left(broker, "out") == ["eight"]
+
+
+def test_a_begin_that_is_interrupted_keeps_no_later_transaction_out(broker: EmbeddedBroker, made: list[Bench]) -> None:
+    with jmsapi.connection_factory(broker.url).create_connection() as connection:
+        session = connection.create_session(jmsapi.Session.SESSION_TRANSACTED)
+        producer = session.create_producer(session.create_queue("out"))
+        begin = made[0].begin
+
+        def begin_and_interrupt(of: Handle) -> Any:
+            begin(of)
+            raise KeyboardInterrupt
+
+        made[0].begin = begin_and_interrupt  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            producer.send(session.create_text_message("seven"))
+        del made[0].begin
         producer.send(session.create_text_message("eight"))
         session.commit()
     assert left(broker, "out") == ["eight"]

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from jmsapi._core.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED, Entry, Inbox, Ledger, Plan
+from jmsapi._core.acknowledgement.ledger import AUTO, CLIENT, DUPS_OK, TRANSACTED, Entry, Inbox, Ledger, SettlementPlan
 from jmsapi.spi import Address, Delivery, DestinationKind, MessageKind, PlainEnvelope, Tag
 
 ENVELOPE = PlainEnvelope(MessageKind.MESSAGE, Address(DestinationKind.QUEUE, "q"))
@@ -61,9 +61,9 @@ class LedgerModel(RuleBasedStateMachine):
         self.over = False
 
     # ---- the model's moves ----------------------------------------------------------------------------------------
-    def settled(self, plan: Plan | None, **expected: list[int]) -> None:
+    def settled(self, plan: SettlementPlan | None, **expected: list[int]) -> None:
         """Compare a plan with what the model says, then carry it out."""
-        got = plan or Plan()
+        got = plan or SettlementPlan()
         failed = [self.messages[tag.number] for tag in got.failed if isinstance(tag, NumberedTag)]
         assert got.failures == [message.again + (message.state == "held") for message in failed]
         for outcome in ("accepted", "released", "failed", "rejected"):
@@ -105,7 +105,7 @@ class LedgerModel(RuleBasedStateMachine):
     @rule(consumer=consumers, n=st.integers(1, 4))
     def arrive(self, consumer: Consumer, n: int) -> None:
         numbers = [len(self.messages) + i for i in range(n)]
-        self.ledger.file(consumer.inbox, [Delivery(NumberedTag(number), ENVELOPE, 1) for number in numbers])
+        self.ledger.file(consumer.inbox, [Delivery(NumberedTag(number), ENVELOPE, 1) for number in numbers], 0.0)
         for number in numbers:
             self.messages[number] = Message(consumer)
             if consumer.open:
@@ -117,12 +117,11 @@ class LedgerModel(RuleBasedStateMachine):
     def take(self, consumer: Consumer, what: str) -> None:
         if not consumer.open:
             return
-        entry = self.ledger.take(consumer.inbox)
+        assert bool(consumer.inbox.buffer) == bool(consumer.waiting)
         if not consumer.waiting:
-            assert entry is None
             return
+        entry = self.ledger.take(consumer.inbox)
         number = consumer.waiting.pop(0)
-        assert entry is not None
         assert entry.delivery.tag.number == number  # type: ignore[attr-defined]
         assert entry.extra == self.messages[number].again
         self.messages[number].state = "held"

@@ -12,11 +12,12 @@ import pytest
 import jmsapi
 from jmsapi import Connection, JMSException
 from jmsapi._core.dispatch import Dispatcher
-from jmsapi._core.telling import Telling
+from jmsapi._core.listener_notifier import ListenerNotifier
+from jmsapi._core.waiting import StateCondition
 from jmsapi_conformance.kit import PATIENCE_MS, Completions, finish, in_thread
 
 if TYPE_CHECKING:
-    from jmsapi._core.session import SessionImpl
+    from jmsapi._core.session_state import SessionState
 
 CLOSE_MS = 500
 
@@ -85,18 +86,18 @@ def test_an_exception_listener_may_raise_anything_and_is_called_again(what: type
             twice.set()
         raise what
 
-    telling = Telling()
-    telling.listener = listen
+    notifier = ListenerNotifier()
+    notifier.listener = listen
     for text in ("first", "second"):
-        telling.problem(JMSException(text), "telling")
+        notifier.problem(JMSException(text), "notifier")
     assert twice.wait(PATIENCE_MS / 1000), told
-    telling.close()
+    notifier.close()
     assert told == ["first", "second"]
 
 
 def test_a_thread_that_got_the_ident_of_an_ended_listener_thread_is_not_taken_for_it() -> None:
     lock = threading.Lock()
-    dispatcher = Dispatcher(cast("SessionImpl", _Session()), threading.Condition(lock), "ended")
+    dispatcher = Dispatcher(cast("SessionState", _State(lock)))
     with lock:
         dispatcher.start()
     ended: Any = next(thread for thread in threading.enumerate() if thread.name == "ended")
@@ -112,5 +113,12 @@ def test_a_thread_that_got_the_ident_of_an_ended_listener_thread_is_not_taken_fo
     assert not any(own for _, own in seen)
 
 
-class _Session:
+class _State:
+    name = "ended"
     flowing = True
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.changed = StateCondition(lock)
+
+    def next_ready(self) -> None:
+        """Nobody is in line."""

@@ -283,7 +283,7 @@ class FrailLink:
         self.to_broker.append(asked)
         return future
 
-    # ---- the seam -------------------------------------------------------------------------------------------------
+    # ---- the SPI -------------------------------------------------------------------------------------------------
     def open(self, events: Events) -> Future[Capabilities]:
         self.events = events
         self.world.opened += 1

@@ -11,7 +11,7 @@ import pytest
 
 from jmsapi._emulation.checked import Checked
 from jmsapi._emulation.reconnecting import Reconnecting
-from jmsapi._emulation.reconnecting_backoff import BackOff
+from jmsapi._emulation.reconnecting.back_off import BackOff
 from jmsapi.spi import (
     EMULATED,
     NATIVE,

@@ -343,7 +343,7 @@ class ReconnectingModel(RuleBasedStateMachine):
             assert work.ended.result() is None
 
     @invariant()
-    def nothing_of_the_seam_is_broken(self) -> None:
+    def nothing_of_the_SPI_is_broken(self) -> None:
         assert self.contract.found == []
 
     @invariant()

@@ -16,9 +16,12 @@ import pytest
 import jmsapi
 import jmsapi_inproc
 from jmsapi import JMSContext
-from jmsapi_inproc import broker as brokers
-from jmsapi_inproc.store import Store
-from jmsapi_inproc.store_filing import Filing
+from jmsapi_inproc import registry
+from jmsapi_inproc.broker import InProcessBroker
+from jmsapi_inproc.store.rows import COLUMNS
+from jmsapi_inproc.store.schema import add_functions
+from jmsapi_inproc.store.store import MessageStore
+from jmsapi_inproc.write_batch import WriteBatch
 
 
 class File:
@@ -47,9 +50,14 @@ class File:
         return File(other)
 
     @property
-    def store(self) -> Store:
-        """The store of the broker that has it open."""
-        found = brokers._brokers[Path(os.path.realpath(self.path))].store
+    def broker(self) -> InProcessBroker:
+        """The broker that has it open."""
+        return registry._brokers[Path(os.path.realpath(self.path))]
+
+    @property
+    def store(self) -> MessageStore:
+        """The store of that broker."""
+        found = self.broker.store
         assert found is not None
         return found
 
@@ -57,10 +65,10 @@ class File:
         """Let it grow by so many pages at most. Its writer says so to itself: the connection is that thread's alone."""
         with contextlib.closing(sqlite3.connect(self.path, timeout=20)) as asking:
             pages = asking.execute("PRAGMA page_count").fetchone()[0]
-        filing = Filing()
-        filing.sql(f"PRAGMA max_page_count = {pages + more_pages}")
-        written = filing.awaited()
-        self.store.submit(filing)
+        batch = WriteBatch()
+        batch.sql(f"PRAGMA max_page_count = {pages + more_pages}")
+        written = batch.completion()
+        self.store.submit(batch)
         written.result(20)
 
     @contextlib.contextmanager
@@ -80,6 +88,21 @@ class File:
             yield refused
         finally:
             opened.writer = connection
+
+    def change(self, *statements: str) -> None:
+        """Run statements in the file, and give the messages the checksums that a store gives them."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            add_functions(connection)
+            for statement in (*statements, f"UPDATE message SET checksum = message_checksum({', '.join(COLUMNS)})"):
+                connection.execute(statement)
+
+    def make_version_2(self) -> None:
+        """Turn a file that no broker has open into one of the version without checksums."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("DROP TABLE erasing")
+            for table in ("place", "message", "branch", "branch_work"):
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+            connection.execute("PRAGMA user_version = 2")
 
     def places(self) -> list[tuple[str, str | None]]:
         """Return the durable subscriptions of the file: topic and selector."""

@@ -14,7 +14,8 @@ import pytest
 import jmsapi
 from jmsapi import JMSContext, JMSRuntimeException
 from jmsapi.spi import ProviderError
-from jmsapi_inproc import store, store_file
+from jmsapi_inproc.store import file as store_file
+from jmsapi_inproc.store import reader, schema
 
 OPEN = """
 import sys, jmsapi
@@ -136,7 +137,7 @@ def test_a_file_of_a_newer_version_keeps_its_log(crashed):
     log = beside(crashed, "-wal")
     kept = crashed.path.with_name("kept")
     database = sqlite3.connect(crashed.path)
-    database.execute(f"PRAGMA user_version = {store_file.SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
     shutil.copy(log, kept)
     shutil.copy(crashed.path, kept.with_suffix(".db"))
     database.close()
@@ -149,7 +150,7 @@ def test_a_file_that_cannot_be_read_keeps_its_log(crashed, monkeypatch):
     def damaged(*_):
         raise sqlite3.DatabaseError("database disk image is malformed")
 
-    monkeypatch.setattr(store.Store, "highest", damaged)
+    monkeypatch.setattr(reader.Reader, "highest", damaged)
     refused(crashed, "malformed")
     monkeypatch.undo()
     assert len(crashed.texts("q")) == 50
@@ -178,7 +179,7 @@ def test_what_is_no_file_is_said_to_be_none_and_nothing_is_made_beside_it(file, 
     if make is None:
         pytest.skip("no pipes here")
     make(file.path)
-    with pytest.raises(JMSRuntimeException, match="it is no file"):
+    with pytest.raises(JMSRuntimeException, match="it is not a regular file"):
         file.context()
     assert list(file.path.parent.iterdir()) == [file.path]
 
@@ -197,7 +198,7 @@ def test_a_file_that_cannot_be_read_later_keeps_its_log(file):
         opened.file.reader.execute("ATTACH ':memory:' AS other")
         before = contents(file)
         with pytest.raises(ProviderError, match="reading failed"):
-            list(opened.query("SELECT * FROM other.message"))
+            list(opened.reader.query("SELECT * FROM other.message"))
         with store_file._changed:
             assert store_file._changed.wait_for(lambda: not store_file._held, 20)
     assert contents(file) == before
@@ -207,10 +208,11 @@ def test_a_file_that_cannot_be_read_later_keeps_its_log(file):
 @pytest.mark.skipif(os.name == "nt", reason="needs a device")
 def test_a_device_is_no_file():
     assert Path(os.devnull).is_char_device()
-    with pytest.raises(JMSRuntimeException, match="it is no file"):
+    with pytest.raises(JMSRuntimeException, match="it is not a regular file"):
         jmsapi.connection_factory(f"inproc://{os.devnull}").create_context()
 
 
+@pytest.mark.program
 def test_a_copy_of_the_folder_does_not_let_a_second_process_in(file):
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "x")
@@ -220,6 +222,7 @@ def test_a_copy_of_the_folder_does_not_let_a_second_process_in(file):
         assert context.create_consumer(context.create_queue("q")).receive_body(str, 20_000) == "x"
 
 
+@pytest.mark.program
 def test_without_the_file_of_the_lock_a_second_process_is_not_let_in_either(file):
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "x")
@@ -228,6 +231,7 @@ def test_without_the_file_of_the_lock_a_second_process_is_not_let_in_either(file
     assert file.texts("q") == ["x"]
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "link"), reason="needs hard links")
 def test_another_name_of_a_file_does_not_open_it_again(file):
     other = file.path.with_name("other.db")
@@ -272,6 +276,7 @@ def test_a_file_that_takes_the_place_of_an_open_one_keeps_its_log(file, crashed)
     assert len(file.texts("q")) == 50
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_is_told_whose_the_connection_is_and_leaves_the_file_alone(file):
     script = [sys.executable, "-W", "ignore", "-c", FORK, file.url]
@@ -285,6 +290,7 @@ def test_a_forked_child_is_told_whose_the_connection_is_and_leaves_the_file_alon
     assert file.texts("q") == ["before", "after"]
 
 
+@pytest.mark.program
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_that_outlives_its_parent_does_not_keep_the_store(file):
     script = [sys.executable, "-W", "ignore", "-c", ORPHAN, file.url]

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from threading import Event
 
@@ -24,8 +24,10 @@ from jmsapi import (
     ResourceAllocationRuntimeException,
 )
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
-from jmsapi_inproc import broker as brokers
-from jmsapi_inproc import store, store_file, store_writer
+from jmsapi_inproc import registry
+from jmsapi_inproc.store import schema
+from jmsapi_inproc.store import store as stores
+from jmsapi_inproc.store import writer as store_writer
 
 OPEN = """
 import sys, jmsapi
@@ -85,7 +87,7 @@ def test_a_file_that_is_damaged_inside_is_said_to_be_so_and_not_made_over(file):
 def test_a_file_of_a_newer_version_is_left_as_it_is(file):
     filled(file)
     database = sqlite3.connect(file.path)
-    database.execute(f"PRAGMA user_version = {store_file.SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
     database.close()
     refused(file, "newer jmsapi")
 
@@ -95,10 +97,7 @@ def test_a_folder_that_is_not_there_is_named(file):
         jmsapi.connection_factory(f"inproc://{file.path.parent}/nowhere/x.db").create_context()
 
 
-def test_a_file_of_version_1_is_brought_up_to_date(file, monkeypatch):
-    monkeypatch.setattr(store_file, "SCHEMA_VERSION", 1)
-    monkeypatch.setattr(store_file, "_STEPS", store_file._STEPS[:1])
-    opened = store_file.StoreFile(file.path)
+def test_a_file_of_version_1_is_brought_up_to_date(file):
     row = (
         1 << 46 | 5 << 42 | 1,
         None,
@@ -119,19 +118,20 @@ def test_a_file_of_version_1_is_brought_up_to_date(file, monkeypatch):
         '{"n":7}',
         "from version 1",
     )
-    with opened.writer as writer:
+    with closing(sqlite3.connect(file.path, isolation_level=None)) as writer:
+        writer.executescript(f"{schema.STEPS[0]}; PRAGMA application_id = {schema.APPLICATION_ID}; PRAGMA user_version = 1")
+        writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("INSERT INTO place (id, topic, name) VALUES (1, 0, 'q')")
-        writer.execute(store_writer._INSERT[1], row)
-    opened.close()
-    monkeypatch.undo()
+        writer.execute(f"INSERT INTO message VALUES ({', '.join('?' * len(row))})", row)
     version = int.from_bytes(file.path.read_bytes()[60:64], "big")
     with file.context() as context:
         message = context.create_consumer(context.create_queue("q")).receive(20_000)
         assert (message.text, message.get_int_property("n"), message.jms_message_id) == ("from version 1", 7, "ID:1")
     assert version == 1
-    assert int.from_bytes(file.path.read_bytes()[60:64], "big") == store_file.SCHEMA_VERSION
+    assert int.from_bytes(file.path.read_bytes()[60:64], "big") == schema.SCHEMA_VERSION
 
 
+@pytest.mark.program
 def test_a_second_process_is_told_who_has_the_file_and_gets_it_when_that_dies(file):
     first = subprocess.Popen([sys.executable, "-c", OPEN, file.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -171,7 +171,7 @@ def test_a_full_disk_fails_sends_and_commits_and_the_broker_goes_on(file):
 def test_a_subscription_for_which_there_was_no_room_ends_with_the_last_of_its_consumers(file, monkeypatch, take_all, both):
     asked, refusals = Event(), 0
     with file.context() as first, file.context() as second, file.context() as sender, ThreadPoolExecutor(1) as pool:
-        topic, writer, carry_out = sender.create_topic("t"), file.store.writer, store_writer._carry_out
+        topic, writer, carry_out = sender.create_topic("t"), file.store.writer, store_writer._execute
 
         def no_room(connection, verb, values):
             nonlocal refusals
@@ -189,7 +189,7 @@ def test_a_subscription_for_which_there_was_no_room_ends_with_the_last_of_its_co
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise error
 
-        monkeypatch.setattr(store_writer, "_carry_out", no_room)
+        monkeypatch.setattr(store_writer, "_execute", no_room)
         refused = pool.submit(first.create_shared_durable_consumer, topic, "s")
         assert asked.wait(20)
         with pytest.raises(ResourceAllocationRuntimeException, match="full") if both else nullcontext():
@@ -219,11 +219,11 @@ def test_a_disk_that_fails_ends_the_connections_and_confirms_nothing(file, monke
             error.sqlite_errorcode = sqlite3.SQLITE_IOERR
             raise error
 
-        monkeypatch.setattr(store_writer, "_carry_out", fail)
+        monkeypatch.setattr(store_writer, "_execute", fail)
         with pytest.raises(JMSRuntimeException, match="I/O error"):
             producer.send(queue, "lost?")
         monkeypatch.undo()
-        brokers.end(brokers._brokers.get(Path(os.path.realpath(file.path))) or _Gone(), None)
+        registry.end(registry._brokers.get(Path(os.path.realpath(file.path))) or _Gone(), None)
     assert file.texts("q") == ["before"]
 
 
@@ -242,7 +242,7 @@ def test_an_empty_queue_is_forgotten_and_there_is_an_end_to_how_many_there_are(f
         for name in ("a", "b", "c"):
             context.create_producer().send(context.create_queue(name), "x")
         assert context.create_consumer(context.create_queue("b")).receive_body(str, 20_000) == "x"
-    monkeypatch.setattr(store, "MOST_PLACES", 4)
+    monkeypatch.setattr(stores, "MOST_QUEUES", 4)
     with file.context() as context:
         context.create_producer().send(context.create_queue("d"), "x")
         with pytest.raises(ResourceAllocationRuntimeException, match="no more"):

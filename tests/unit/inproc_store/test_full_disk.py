@@ -19,8 +19,9 @@ from jmsapi import (
     JMSError,
     ResourceAllocationRuntimeException,
 )
-from jmsapi_inproc import store, store_schedule
-from jmsapi_inproc.store_filing import Filing
+from jmsapi_inproc.store import delayed as delayed_messages
+from jmsapi_inproc.store import partition
+from jmsapi_inproc.write_batch import WriteBatch
 
 PATIENCE_S = 20
 
@@ -49,13 +50,13 @@ def held(file):
     writer, entered, gate = file.store.writer, Event(), Event()
     commit = writer._commit
 
-    def gated(filings):
+    def gated(batches):
         entered.set()
         assert gate.wait(PATIENCE_S)
-        commit(filings)
+        commit(batches)
 
     writer._commit = gated
-    nothing = Filing()
+    nothing = WriteBatch()
     nothing.sql("SELECT 1")
     writer.submit(nothing)
     try:
@@ -194,7 +195,7 @@ def test_messages_of_a_subscription_that_has_ended_are_gone_though_the_process_d
 
 
 def test_a_long_subscription_is_taken_out_a_part_at_a_time(file, monkeypatch):
-    monkeypatch.setattr(store, "_ERASED", 10)
+    monkeypatch.setattr(partition, "_ERASED", 10)
     with file.context(JMSContext.SESSION_TRANSACTED) as context:
         topic = context.create_topic("t")
         context.create_shared_durable_consumer(topic, "s").close()
@@ -244,7 +245,7 @@ def test_what_is_owed_does_not_keep_others_from_being_written(file):
 
 
 def test_delayed_messages_that_are_only_in_the_file_come_though_a_subscription_with_others_has_ended(file, monkeypatch):
-    monkeypatch.setattr(store_schedule, "MOST", 2)
+    monkeypatch.setattr(delayed_messages, "MOST", 2)
     with file.context() as context:
         topic, producer = context.create_topic("t"), context.create_producer()
         context.create_shared_durable_consumer(topic, "s").close()
@@ -253,11 +254,11 @@ def test_delayed_messages_that_are_only_in_the_file_come_though_a_subscription_w
             producer.send(topic, str(number))
         producer.set_delivery_delay(200_000).send(context.create_queue("q"), "x")
         context.unsubscribe("s")
-        broker = file.store._broker
+        broker = file.broker
 
         def delayed():
             with broker.lock:
-                return [queue.name for _, queue in broker.agenda.delays()]
+                return [queue.name for _, queue in broker.context.scheduler.all_delayed()]
 
         wait_for(lambda: delayed() == ["q"])
 
@@ -288,7 +289,7 @@ def test_what_is_not_persistent_is_said_to_be_left_out_when_the_broker_ends_on_a
         producer.set_delivery_mode(DeliveryMode.NON_PERSISTENT).send(queue, "in memory")
         with file.no_room():
             context.close()
-    assert "1 entries that nobody waits for are left out" in caplog.text
+    assert "1 deferred changes are not written" in caplog.text
     assert file.texts("q") == ["kept"]
 
 
@@ -306,7 +307,9 @@ def test_a_temporary_queue_is_deleted_on_a_full_disk(file):
 # ---------------------------------------------------------------- what is found when it is read
 
 
-def test_a_row_that_holds_no_message_ends_the_connections_and_hides_nothing(file):
+def test_a_row_that_holds_no_message_ends_the_connections_and_hides_nothing(file, monkeypatch):
+    # As in a file that is too large for all rows to be checked when it is opened.
+    monkeypatch.setattr("jmsapi_inproc.store.integrity.CHECKED_ROWS_BYTES", 0)
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "x")
     with contextlib.closing(sqlite3.connect(file.path, isolation_level=None)) as connection:

@@ -71,7 +71,7 @@ def in_the_file(file, statement):
 
 def expire(file):
     """Let the time of all that expires be over."""
-    in_the_file(file, "UPDATE message SET expiration = 1 WHERE expiration > 0")
+    file.change("UPDATE message SET expiration = 1 WHERE expiration > 0")
 
 
 @pytest.mark.parametrize("how", ["commit", "rollback"])
@@ -129,8 +129,8 @@ def test_a_passing_message_that_a_branch_has_sent_is_there_after_a_crash_and_its
 
 @pytest.mark.parametrize("how", ["commit", "rollback"])
 def test_a_passing_message_goes_back_among_those_that_are_only_in_the_file(file, monkeypatch, how):
-    monkeypatch.setattr("jmsapi_inproc.store_waiting.MOST", 3)
-    monkeypatch.setattr("jmsapi_inproc.store.PAGE", 2)
+    monkeypatch.setattr("jmsapi_inproc.store.paging.MOST", 3)
+    monkeypatch.setattr("jmsapi_inproc.store.partition.PAGE", 2)
     with file.context():
         send(file, "0", "1", delivery_mode=DeliveryMode.NON_PERSISTENT)
         send(file, *map(str, range(2, 12)))
@@ -160,7 +160,7 @@ def test_a_passing_message_between_rows_that_are_only_in_the_file_is_not_read_fr
 
 
 def test_a_message_that_expires_before_the_branch_is_prepared_is_not_listed(file, monkeypatch):
-    monkeypatch.setattr("jmsapi_inproc.store._SWEEP_MS", -1)
+    monkeypatch.setattr("jmsapi_inproc.store.store._SWEEP_MS", -1)
     send(file, "expires", time_to_live=HOUR_MS)
     with xa_context(file) as context:
         context.xa_resource.start(XID, TMNOFLAGS)
@@ -190,6 +190,7 @@ def test_lines_without_rows_in_a_file_of_before_are_forgotten(file):
     send(file, "gone")
     crashed = prepare(file, accept=1, sent=["gone, too"] * 3)
     in_the_file(crashed, "DELETE FROM message")
+    crashed.make_version_2()
     send(crashed, "1", "2")
     prepare(crashed, sent=["3"], xid=OTHER)
     finish(crashed, "commit")
@@ -266,8 +267,8 @@ def replace_by(file, crashed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_branches_outlive_nothing_is_lost_or_comes_twice(file, seed, monkeypatch):
-    monkeypatch.setattr("jmsapi_inproc.store_waiting.MOST", 3)
-    monkeypatch.setattr("jmsapi_inproc.store.PAGE", 2)
+    monkeypatch.setattr("jmsapi_inproc.store.paging.MOST", 3)
+    monkeypatch.setattr("jmsapi_inproc.store.partition.PAGE", 2)
     rng, model, count, numbers = random.Random(seed), Model(), 0, itertools.count()
     settings = {"p": {}, "n": {"delivery_mode": DeliveryMode.NON_PERSISTENT}, "e": {"time_to_live": HOUR_MS}}
 

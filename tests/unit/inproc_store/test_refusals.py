@@ -10,7 +10,7 @@ import pytest
 from jmsapi import InvalidSelectorRuntimeException, JMSContext, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
 from jmsapi.spi import ErrorKind, ProviderError
-from jmsapi_inproc.store_filing import Filing
+from jmsapi_inproc.write_batch import WriteBatch
 
 NO_TEXT = "half of a pair: \ud800"
 
@@ -51,26 +51,29 @@ def test_a_transaction_with_a_message_too_big_is_rolled_back_as_a_whole(file, na
 
 
 def unfit(kind):
-    filing = Filing()
+    batch = WriteBatch()
     if kind == "text":
-        filing.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, ?)", NO_TEXT)
+        batch.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, ?)", NO_TEXT)
     elif kind == "number":
-        filing.sql("INSERT INTO place (id, topic, name) VALUES (?, 1, 'x')", 1 << 63)
+        batch.sql("INSERT INTO place (id, topic, name) VALUES (?, 1, 'x')", 1 << 63)
     elif kind == "type":
-        filing.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, ?)", object())
+        batch.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, ?)", object())
     else:
-        filing.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, NULL)")
-    return filing
+        batch.sql("INSERT INTO place (id, topic, name) VALUES (1000, 1, NULL)")
+    return batch
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "type", "constraint"])
-def test_values_that_sqlite_cannot_take_fail_their_own_filing_among_others(file, kind):
+def test_values_that_sqlite_cannot_take_fail_their_own_batch_among_others(file, kind):
     with file.context() as context:
         context.create_producer().send(context.create_queue("q"), "before")
         store = file.store
-        bad, good = unfit(kind), Filing()
-        good.sql("INSERT INTO place (id, topic, name) VALUES (1001, 1, 'good')")
-        failed, written = bad.awaited(), good.awaited()
+        bad, good = unfit(kind), WriteBatch()
+        good.sql(
+            "INSERT INTO place (id, topic, name, checksum) "
+            "VALUES (1001, 1, 'good', record_checksum(1001, 1, 'good', NULL, NULL, 0, 0, NULL, 0))"
+        )
+        failed, written = bad.completion(), good.completion()
         # Both in one group.
         with store.writer._changed:
             store.submit(bad)
@@ -91,18 +94,18 @@ class _Stubborn(Future):
 def test_who_cannot_be_told_keeps_nobody_else_waiting(file, caplog):
     with file.context() as context:
         store = file.store
-        first, second, third = Filing(), Filing(), Filing()
+        first, second, third = WriteBatch(), WriteBatch(), WriteBatch()
         first.future = _Stubborn()
-        for filing in (first, second, third):
-            filing.sql("DELETE FROM place WHERE id = 1000")
-        second.awaited().cancel()
+        for batch in (first, second, third):
+            batch.sql("DELETE FROM place WHERE id = 1000")
+        second.completion().cancel()
         with store.writer._changed:
-            for filing in (first, second, third):
-                written = filing.awaited()
-                store.submit(filing)
+            for batch in (first, second, third):
+                written = batch.completion()
+                store.submit(batch)
         assert written.result(20) is None
         context.create_producer().send(context.create_queue("q"), "after")
-    assert "did not become known" in caplog.text
+    assert "a result could not be reported" in caplog.text
     assert file.texts("q") == ["after"]
 
 
@@ -111,12 +114,12 @@ def test_a_failure_that_nobody_thought_of_ends_the_connections_and_keeps_nobody_
         store = file.store
         monkeypatch.setattr(store.writer, "_goes_on", lambda _: 1 / 0)
         bad = unfit("text")
-        failed = bad.awaited()
+        failed = bad.completion()
         store.submit(bad)
         assert failed.exception(20).kind is ErrorKind.IN_DOUBT
-        late = Filing()
+        late = WriteBatch()
         late.sql("DELETE FROM place WHERE id = 1000")
-        done = late.awaited()
+        done = late.completion()
         store.submit(late)
         assert done.exception(20).kind is ErrorKind.CONNECTION
         del context

@@ -11,7 +11,7 @@ import pytest
 
 from jmsapi import JMSContext, ResourceAllocationRuntimeException
 from jmsapi import TransactionRolledBackRuntimeException as RolledBack
-from jmsapi_inproc import store_file
+from jmsapi_inproc.store import file as store_file
 
 DISK = 24_000_000
 TEXT = "x" * 50_000
@@ -125,8 +125,8 @@ def test_nothing_that_is_half_read_keeps_the_log_from_being_used_again(file):
             next(half_read)
             with context.create_consumer(queue) as consumer:
                 assert consumer.receive(20_000) is not None
-                with store._broker.lock:
-                    assert store.row(0) is None
+                with file.broker.lock:
+                    assert store.reader.row(0) is None
                 other.create_producer().send(queue, "one more commit")
                 assert carry_over(file) == 0
                 next(half_read)

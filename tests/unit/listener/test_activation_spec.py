@@ -21,7 +21,7 @@ from jmsapi.listener import (
     TransactionAttribute,
     subscription_of,
 )
-from jmsapi.listener.subscription import VALID_NAME, generated_name
+from jmsapi.listener.subscription_name import VALID_NAME, generated_name
 
 QUEUE = {"destinationLookup": "orders", "destinationType": "javax.jms.Queue"}
 TOPIC = {"destinationLookup": "news", "destinationType": "javax.jms.Topic"}

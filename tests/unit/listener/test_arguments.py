@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -379,7 +379,9 @@ def test_what_no_message_has_is_refused_at_deployment() -> None:
     def two(batch: list[Message], kind: Annotated[str, MessageHeader("JMSType")]) -> None: ...
     def nested(batch: list[Annotated[str, MessageProperty("p")]]) -> None: ...
     def only_context(context: MessageDrivenContext) -> None: ...
-    async def later(message: Message) -> None: ...
+
+    async def later(message: Message) -> AsyncIterator[int]:
+        yield 1
 
     def lazy(message: Message) -> Iterator[int]:
         yield 1
@@ -393,8 +395,8 @@ def test_what_no_message_has_is_refused_at_deployment() -> None:
     assert "takes one list, and nothing else" in refused(two)
     assert "a batch is a list of messages or of their bodies" in refused(nested)
     assert "it takes nothing of a message" in refused(only_context)
-    assert "write a plain def" in refused(later)
-    assert "write a plain def" in refused(lazy)
+    assert "write def or async def without yield" in refused(later)
+    assert "write def or async def without yield" in refused(lazy)
     assert "its annotations cannot be read" in refused(unreadable)
 
 
@@ -408,11 +410,9 @@ def test_what_pydantic_cannot_make_is_refused_at_deployment() -> None:
     assert "no message can be turned into Plain" in refused(strange)
 
 
-def test_a_callback_that_returns_what_nobody_awaits_is_an_error(context: JMSContext) -> None:
-    async def later(message: Message) -> None: ...
-
+def test_a_callback_that_returns_what_nobody_iterates_is_an_error(context: JMSContext) -> None:
     def function(message: Message) -> Any:
-        return later(message)
+        return (one for one in [message])
 
     (one,) = definitions(JMSQueueListener("q")(function))
     with pytest.raises(jmsapi.JMSException) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Generator
@@ -12,7 +13,7 @@ import pytest
 
 import jmsapi
 from jmsapi import Message
-from jmsapi.listener import Deployment, JMSQueueListener, MessageDriven, deploy
+from jmsapi.listener import Deployment, JMSQueueListener, MessageDriven, MessageDrivenContext, deploy
 from jmsapi.testing import EmbeddedBroker
 
 from .bench import WAIT_S, ignore, wait_until
@@ -102,3 +103,48 @@ def test_a_group_goes_on_after_its_link_was_lost(attribute: str, fails: bool, te
         wait_until(lambda: "4" in call.seen, "the whole group is handled")
         order = [text for number, text in enumerate(call.seen) if text not in call.seen[:number]]
         assert order == ["1", "2", "3", "4"]
+
+
+def test_what_asynchronous_callbacks_had_in_transactions_is_sent_on_once_over_links_that_are_cut() -> None:
+    texts = [str(number) for number in range(24)]
+    inside = 0
+    cuts = 0
+    cutting = asyncio.Lock()
+
+    async def on_message(text: str, container: MessageDrivenContext) -> None:
+        nonlocal inside, cuts
+        session = container.session
+
+        def send_on() -> None:
+            with session.create_producer(session.create_queue("out")) as producer:
+                producer.send(session.create_text_message(text))
+
+        await asyncio.to_thread(send_on)
+        inside += 1
+        try:
+            if inside == 6 and cuts < 3 and not cutting.locked():
+                # Six transactions are open, with what they have taken and sent.
+                async with cutting:
+                    await asyncio.to_thread(broker.cut)
+                    cuts += 1
+            elif cuts < 3:
+                await asyncio.sleep(0.05)
+        finally:
+            inside -= 1
+
+    properties = {"destination": "q", "concurrency": "6"}
+    with EmbeddedBroker() as broker:
+        factory = jmsapi.connection_factory(f"failover:({broker.url})?initialReconnectDelay=10")
+        for text in texts:
+            broker.queue("q").send(text)
+        target: Any = MessageDriven(properties, name="listener")(JMSQueueListener()(on_message))
+        with deploy(target, factory=factory, on_error=ignore):
+            wait_until(lambda: cuts == 3, "all links were cut three times")
+            with broker.connection_factory().create_context() as jms:
+                consumer = jms.create_consumer(jms.create_queue("out"))
+                came = [consumer.receive_body(str, WAIT_S * 1000) for _ in texts]
+        with broker.connection_factory().create_context() as jms:
+            for name in ("out", "q"):
+                assert jms.create_consumer(jms.create_queue(name)).receive_no_wait() is None, name
+    assert sorted(came, key=str) == sorted(texts)
+    assert cuts == 3

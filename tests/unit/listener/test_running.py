@@ -219,7 +219,7 @@ def test_a_message_that_waits_for_its_delay_goes_back_when_it_is_stopped(bench: 
 
     with bench.listening(call, redeliveryDelayMs=60_000, redeliveryMaxDelayMs=60_000) as deployment:
         bench.send("1")
-        wait_until(lambda: health(deployment).parked == 1, "it waits")
+        wait_until(lambda: health(deployment).awaiting_redelivery == 1, "it waits")
     assert bench.left() == [("1", 2)]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import jmsapi
 from jmsapi import Message, MessageFormatException
-from jmsapi._core.endpoint import Entry, Intake, WorkSession
+from jmsapi._core.endpoint import Entry, SharedReceiver, WorkerSession
 from jmsapi.listener import (
     DeploymentException,
     EndpointState,
@@ -149,38 +149,42 @@ def test_without_a_limit_the_connections_own_limit_has_the_broker_keep_it_apart(
 def test_what_not_even_has_a_kind_is_put_aside_or_waits_but_is_never_dropped(
     broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch, keeps: bool
 ) -> None:
-    read = WorkSession.message
+    read = WorkerSession.message
 
-    def message(self: WorkSession, entry: Entry) -> Any:
+    def message(self: WorkerSession, entry: Entry) -> Any:
         if entry.delivery.envelope.body == "unreadable":
             raise MessageFormatException("of no kind")
         return read(self, entry)
 
-    monkeypatch.setattr(WorkSession, "message", message)
-    monkeypatch.setattr(Intake, "keeps_rejected", property(lambda _: keeps))
+    monkeypatch.setattr(WorkerSession, "message", message)
+    monkeypatch.setattr(SharedReceiver, "keeps_rejected", property(lambda _: keeps))
     with Bench(broker) as bench:
         broker.queue("q").send("unreadable")
         broker.queue("q").send("good")
-        wait_until(lambda: bench.seen == ["good"] and bench.health.given_up + bench.health.parked == 1, "the good one is handled")
-        assert bench.health.parked == (0 if keeps else 1)
+        wait_until(
+            lambda: bench.seen == ["good"] and bench.health.given_up + bench.health.awaiting_redelivery == 1,
+            "the good one is handled",
+        )
+        assert bench.health.awaiting_redelivery == (0 if keeps else 1)
     assert [type(error) for error in bench.errors] == [MessageFormatException]
     assert texts(broker, "q") == ([] if keeps else ["unreadable"])
 
 
 @pytest.mark.parametrize("attribute", ["Required", "NotSupported"])
 def test_a_delay_is_kept_by_the_clock_of_the_connection(broker: EmbeddedBroker, attribute: str) -> None:
-    terms = {"redeliveryDelayMs": 1000, "redeliveryBackoff": 2.0, "transactionAttribute": attribute}
-    with Bench(broker, {"bad": 2}, **terms) as bench:
+    # Delays go by the machine's time as well, so they are longer than any stall.
+    delays = {"redeliveryDelayMs": 600_000, "redeliveryBackoff": 2.0, "redeliveryMaxDelayMs": 3_600_000}
+    with Bench(broker, {"bad": 2}, **delays, transactionAttribute=attribute) as bench:
         broker.queue("q").send("bad")
         broker.queue("q").send("good")
-        wait_until(lambda: bench.seen == ["bad", "good"] and bench.health.parked == 1, "the bad one waits")
-        broker.clock.advance(1.0)
-        wait_until(lambda: len(bench.seen) == 3 and bench.health.parked == 1, "it waits again, for longer")
-        broker.clock.advance(1.9)
+        wait_until(lambda: bench.seen == ["bad", "good"] and bench.health.awaiting_redelivery == 1, "the bad one waits")
+        broker.clock.advance(600)
+        wait_until(lambda: len(bench.seen) == 3 and bench.health.awaiting_redelivery == 1, "it waits again, for longer")
+        broker.clock.advance(1100)
         broker.queue("q").send("marker")
         wait_until(lambda: bench.seen[-1] == "marker", "others are handled")
         assert bench.seen == ["bad", "good", "bad", "marker"]
-        broker.clock.advance(0.1)
+        broker.clock.advance(100)
         wait_until(lambda: bench.seen[-1] == "bad" and bench.health.delivered == 5, "it comes again")
 
 

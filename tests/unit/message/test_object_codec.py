@@ -171,11 +171,11 @@ def test_nan_comes_back() -> None:
     assert type(there_and_back(Float(math.nan))) is Float
 
 
-def test_plain_data_is_plain_json() -> None:
-    value = {"name": "grün", "list": [1, 2.5, True, None]}
+def test_plain_data_is_plain_json_in_ascii() -> None:
+    value = {"name": "gr\u00fcn \U0001f600", "list": [1, 2.5, True, None]}
     data, _ = CODEC.encode(value)
     assert json.loads(data) == value
-    assert data == '{"name":"grün","list":[1,2.5,true,null]}'.encode()
+    assert data == rb'{"name":"gr\u00fcn \ud83d\ude00","list":[1,2.5,true,null]}'
 
 
 def test_fields_that_init_does_not_take_come_back() -> None:

@@ -1,4 +1,4 @@
-"""How providers are found: lazily, by scheme, and only those of this seam."""
+"""How providers are found: lazily, by scheme, and only those of this SPI."""
 
 from importlib.metadata import EntryPoint
 

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from jmsapi import (
     TextMessage,
 )
 from jmsapi.pool import SessionPool
+from jmsapi.values import Timeout
 
 
 @pytest.fixture
@@ -87,8 +89,9 @@ def jmsapi_message(pool: SessionPool) -> Any:
         return session.create_message()
 
 
-def test_who_comes_while_all_are_out_waits_and_is_told_when_that_is_too_long(factory: ConnectionFactory) -> None:
-    with SessionPool(factory, sessions=1, wait_ms=100) as pool, pool.session():
+@pytest.mark.parametrize("wait", [100, timedelta(milliseconds=100)])
+def test_who_comes_while_all_are_out_waits_and_is_told_when_that_is_too_long(factory: ConnectionFactory, wait: Timeout) -> None:
+    with SessionPool(factory, sessions=1, wait_ms=wait) as pool, pool.session():
         with pytest.raises(JMSException) as caught, pool.session():
             pass
         assert caught.value.error_code == "timeout"
@@ -170,7 +173,7 @@ def test_a_refused_mode_leaves_the_connection_as_it_was(factory: ConnectionFacto
 
 @pytest.mark.parametrize(
     "wrong", [{"sessions": 0}, {"sessions": "8"}, {"sessions": True}, {"connections": 0}, {"connections": 9}, {"wait_ms": -1},
-              {"wait_ms": float("nan")}, {"wait_ms": None}],
+              {"wait_ms": timedelta(-1)}, {"wait_ms": float("nan")}, {"wait_ms": None}],
 )  # fmt: skip
 def test_numbers_out_of_range_are_refused(factory: ConnectionFactory, wrong: dict[str, Any]) -> None:
     with pytest.raises(IllegalArgumentException):

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from jmsapi_brokers import artemis, classic, rabbitmq
 from jmsapi_selector import compile_selector
-from jmsapi_selector.dialects import DIALECTS, FAULTS
+from jmsapi_selector.dialects import FAULTS, Dialect
 from jmsapi_selector.planner import Action, DestinationKind, Plan, covers, plan
 from jmsapi_stomp.properties import pushable_name
 
 from .texts import Texts
 
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        *(artemis.AMQP_SELECTORS, classic.AMQP_SELECTORS, rabbitmq.AMQP_SELECTORS),
+        *(artemis.STOMP_SELECTORS, classic.STOMP_SELECTORS, rabbitmq.STOMP_SELECTORS),
+    )
+}
+
 
 def planned(text: str, dialect: str = "amqp-artemis", destination: DestinationKind = "queue") -> Plan:
-    return plan(compile_selector(text), dialect, destination)
+    return plan(compile_selector(text), DIALECTS[dialect], destination)
 
 
 def words(made: Plan) -> list[str]:
@@ -205,9 +214,21 @@ def test_no_selector_needs_no_plan(dialect: str) -> None:
     assert planned("  ", dialect) == Plan(Action.PUSH, None)
 
 
-def test_an_unknown_dialect_is_refused() -> None:
-    with pytest.raises(KeyError):
-        planned("a = 1", "amqp-unknown")
+def test_a_broker_that_this_project_does_not_know_brings_its_own_dialect() -> None:
+    theirs = Dialect("amqp-another", names={"JMSPriority": "prio"}, longest=20)
+    made = plan(compile_selector("JMSPriority > 4"), theirs, "queue")
+    assert (made.action, made.text) == (Action.REWRITE, "prio > 4")
+    assert plan(compile_selector("JMSPriority > 4 AND color = 'red'"), theirs, "queue").action is Action.LOCAL
+
+
+def test_a_broker_that_keeps_to_the_standard_reads_its_own_names_and_all_else_as_it_stands() -> None:
+    theirs = Dialect("amqp-another", standard=True, names={"JMSPriority": "prio", "JMSType": "the_type"}, longest=90)
+    text = "JMSPriority > 4 AND (note = 'JMSPriority' OR JMSType = 'x')  AND PriorityOf <> JMSPriority"
+    made = plan(compile_selector(text), theirs, "queue")
+    assert made.action is Action.REWRITE
+    assert made.text == "prio > 4 AND (note = 'JMSPriority' OR the_type = 'x')  AND PriorityOf <> prio"
+    assert [fault.word for fault in made.reasons] == ["header-names"]
+    assert plan(compile_selector("a = 5 AND NOT b"), theirs, "queue") == Plan(Action.PUSH, "a = 5 AND NOT b")
 
 
 def test_a_plan_tells_its_reasons() -> None:
@@ -263,7 +284,7 @@ def test_what_is_pushed_or_rewritten_is_a_selector_itself() -> None:
     ],
 )
 def test_a_text_of_which_a_broker_makes_too_much_covers_the_standard(text: str) -> None:
-    assert covers(compile_selector(text), "amqp-artemis")
+    assert covers(compile_selector(text), DIALECTS["amqp-artemis"])
 
 
 @pytest.mark.parametrize(
@@ -293,12 +314,12 @@ def test_a_text_of_which_a_broker_makes_too_little_does_not_cover_the_standard(t
 
 
 def test_a_text_that_a_converting_client_may_have_used_before_covers_it_where_true_matters_only() -> None:
-    assert covers(compile_selector("n = 5"), "amqp-classic")
-    assert not covers(compile_selector("NOT (n = 5)"), "amqp-classic")
-    assert covers(compile_selector("NOT (n = 5)"), "amqp-artemis")
+    assert covers(compile_selector("n = 5"), DIALECTS["amqp-classic"])
+    assert not covers(compile_selector("NOT (n = 5)"), DIALECTS["amqp-classic"])
+    assert covers(compile_selector("NOT (n = 5)"), DIALECTS["amqp-artemis"])
 
 
 @pytest.mark.parametrize("dialect", ["amqp-rabbitmq", "stomp-artemis", "stomp-classic", "stomp-rabbitmq"])
 def test_without_selectors_or_types_nothing_is_covered(dialect: str) -> None:
-    assert not covers(compile_selector("color = 'red'"), dialect)
-    assert not covers(compile_selector(" "), dialect)
+    assert not covers(compile_selector("color = 'red'"), DIALECTS[dialect])
+    assert not covers(compile_selector(" "), DIALECTS[dialect])

@@ -49,7 +49,7 @@ def test_the_text_of_a_tree_parses_to_that_tree(tree: Node) -> None:
 
 @given(trees, messages)
 def test_compiled_and_walked_a_tree_gives_the_same(tree: Node, message: dict[str, object]) -> None:
-    assert compile_tree(tree).truth(message.get) is walk(tree, message)
+    assert compile_tree(tree).truth(message) is walk(tree, message)
 
 
 @given(trees, messages)
@@ -116,5 +116,5 @@ def _try(text: str, message: dict[str, Value] | None = None) -> bool:
         assert str(error).startswith(error.reason)
         return False
     if message is not None:
-        assert compile_tree(tree).truth(message.get) is walk(tree, message), text
+        assert compile_tree(tree).truth(message) is walk(tree, message), text
     return True

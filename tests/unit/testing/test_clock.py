@@ -202,7 +202,7 @@ def test_the_redelivery_delay_of_a_listener_goes_by_the_clock(jms_broker: Embedd
     with deploy(on_order, factory=jms_broker.connection_factory()):
         jms_broker.queue("orders").send("a kettle")
         assert counts.get(timeout=DEADLINE_S) == 1
-        # The container parks the message a moment after the callback has raised.
+        # The container delays the message a moment after the callback has raised.
         begun = time.monotonic()
         while counts.empty() and time.monotonic() - begun < DEADLINE_S:
             jms_clock.advance(3600)

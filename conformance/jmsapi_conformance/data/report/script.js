@@ -145,6 +145,7 @@
     else if (event.key === "Home" && row) { event.preventDefault(); move(row, -rows.length); }
     else if (event.key === "End" && row) { event.preventDefault(); move(row, rows.length); }
   });
+  document.querySelector("form.filters").addEventListener("submit", (event) => event.preventDefault());
   let waiting = 0;
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(() => { apply(); remember(); }, 120); });
   for (const box of [chapter, level, ...verdicts, ...backends]) box.addEventListener("change", () => { apply(); remember(); });

@@ -9,18 +9,30 @@ Spec: AMQP 1.0 part 3.2; OASIS "AMQP bindings for JMS".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
-from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, MessageKind
+from jmsapi.spi import EMPTY_PROPERTIES, NON_PERSISTENT, PERSISTENT, Address, Body, MessageKind, ProviderError, WireForm
 from jmsapi.values import Byte, Float, Long, Short, Value
-from jmsapi_amqp.codec.bodies import body_value, empty_body, is_text, property_value
-from jmsapi_amqp.codec.encode import JAVA_OBJECT, ORIGIN, OWN_PREFIX, AddressBook
+from jmsapi_amqp.codec.bodies import (
+    OBJECT_DATA,
+    body_value,
+    decoded_text,
+    empty_body,
+    fits,
+    is_text,
+    kind_of_value,
+    named,
+    property_value,
+)
+from jmsapi_amqp.codec.encode import JAVA_OBJECT, ORIGIN, OWN_PREFIX, USER, AddressBook
+from jmsapi_amqp.codec.foreign import ForeignParts
 from jmsapi_amqp.codec.ids import correlation_to_text, id_to_text
-from jmsapi_amqp.codec.reading import decode_value
+from jmsapi_amqp.codec.reading import check_entries, decode_value
 from jmsapi_amqp.codec.sections import (
     APPLICATION,
     BODIES,
     DATA,
+    FOOTER,
     HEADER,
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
@@ -31,55 +43,80 @@ from jmsapi_amqp.codec.sections import (
     section,
     skip,
 )
-from jmsapi_amqp.codec.types import AmqpValue, Described, bad_format
+from jmsapi_amqp.codec.types import AmqpValue, bad_format
+from jmsapi_brokers.dead_letters import NOTES, has_expired, notes_of
 
-__all__ = ["ReceivedEnvelope"]
+__all__ = ["KeptEnvelope", "ReceivedEnvelope"]
 
+_GROUP: Final = 10
+"""The field of the properties section that names the group; its sequence number follows."""
 _KINDS: Final = tuple(MessageKind(number) for number in range(6))
+_TEXT_NOTE: Final = 5
+"""What JMS clients note on a TextMessage."""
+_TEXTS: Final = (b"\x00\x53\x77\xa1", b"\x00\x53\x77\xb1")
+"""How a body begins that is a text."""
 _PLAIN: Final = frozenset({str, int, bool, float, Long, Byte, Short, Float, type(None)})
 """Types that are a property's as they are."""
+_CONTENT_FIELDS: Final = (("content-type", 6), ("content-encoding", 7))
+"""What a message of no JMS client says of its body, and the properties that show it, named as over STOMP."""
 
 
 class ReceivedEnvelope:
     """One received message; read only. Safe to read from several threads: reading twice gives the same parts twice."""
 
     __slots__ = (
+        "_addresses",
         "_annotations",
         "_application",
         "_body",
-        "_book",
         "_decoded",
         "_fields",
+        "_fields_at",
         "_header",
+        "_kind",
         "_near",
         "_raw",
         "_received_ms",
         "_scanned",
+        "_unread",
     )
 
-    def __init__(self, raw: bytes, book: AddressBook, near: Address, received_ms: int) -> None:
+    _reads_fields: ClassVar[bool] = True
+    """Whether the properties section is read with the others: a message whose section cannot be read has no kind then."""
+
+    def __init__(self, raw: bytes, addresses: AddressBook, near: Address, received_ms: int) -> None:
         """Take the bytes.
 
         Args:
             raw: The whole message.
-            book: The broker's way with addresses.
+            addresses: How the broker writes addresses.
             near: The destination that the consumer reads from.
             received_ms: When it came, for a message that only says how long it lives.
         """
         self._raw = raw
-        self._book = book
+        self._addresses = addresses
         self._near = near
         self._received_ms = received_ms
         self._scanned = False
+        self._unread: ProviderError | None = None
         self._header: Sequence[AmqpValue] = ()
         self._annotations: Mapping[AmqpValue, AmqpValue] = {}
-        self._fields: Sequence[AmqpValue] = ()
+        self._fields: Sequence[AmqpValue] | None = ()
+        self._fields_at = -1
         self._application = -1
         self._body = -1
         self._decoded: Mapping[AmqpValue, AmqpValue] | None = None
+        self._kind: MessageKind | None = None
 
     def _scan(self) -> None:
         """Read all sections before the body but the application properties, whose place alone is noted."""
+        if self._unread is not None:
+            raise ProviderError(self._unread.kind, self._unread.message)
+        try:
+            check_entries(self._raw)
+        except ProviderError as error:
+            self._unread = error  # to find that out takes time
+            raise
         try:
             self._scan_sections()
         except IndexError:
@@ -104,16 +141,22 @@ class ReceivedEnvelope:
             if position > end:
                 raise bad_format("the message ends inside a section before its body")
             if code == PROPERTIES:
-                value, _ = decode_value(raw, at)
-                if not isinstance(value, list):
-                    raise bad_format("the properties section is not a list")
-                self._fields = value
+                self._fields, self._fields_at = None, at
+                if self._reads_fields:
+                    self._read_fields()
             elif code == APPLICATION:
                 self._application = at
             elif code == MESSAGE_ANNOTATIONS:
                 self._annotations = repeated_map(raw[at:position])
             elif code == HEADER:
                 self._header = repeated_list(raw[at:position])
+
+    def _read_fields(self) -> Sequence[AmqpValue]:
+        value, _ = decode_value(self._raw, self._fields_at)
+        if not isinstance(value, list):
+            raise bad_format("the properties section is not a list")
+        self._fields = value
+        return value
 
     def _head(self, index: int) -> AmqpValue:
         if not self._scanned:
@@ -125,6 +168,8 @@ class ReceivedEnvelope:
         if not self._scanned:
             self._scan()
         fields = self._fields
+        if fields is None:
+            fields = self._read_fields()
         return fields[index] if index < len(fields) else None
 
     def _note(self, name: str) -> AmqpValue:
@@ -137,15 +182,52 @@ class ReceivedEnvelope:
         if not isinstance(text, str):
             return None
         kind = self._annotations.get(note)
-        return self._book.from_wire(text, kind if isinstance(kind, int) and 0 <= kind <= 3 else None, self._near)
+        return self._addresses.from_wire(text, kind if isinstance(kind, int) and 0 <= kind <= 3 else None, self._near)
 
     @property
     def kind(self) -> MessageKind:
-        """Which of the six message types: by annotation, else by the kind of body and content type."""
+        """Which of the six message types: by annotation if the body is one of that kind, else by the body and content type."""
+        kind = self._kind
+        if kind is None:
+            kind = self._kind = self._find_kind()
+        return kind
+
+    def _find_kind(self) -> MessageKind:
         note = self._note("x-opt-jms-msg-type")
-        if isinstance(note, int) and 0 <= note <= 5:
+        if type(note) is not bool and isinstance(note, int) and 0 <= note <= 5 and self._can_be(_KINDS[note]):
             return _KINDS[note]
         return self._guess()
+
+    def _can_be(self, kind: MessageKind) -> bool:
+        """Whether the body is one of the kind that the sender names: nobody could read it else."""
+        if self._body < 0:
+            return True
+        raw = self._raw
+        code, at = section(raw, self._body)
+        if code == VALUE:
+            return at >= len(raw) or (fits(kind, raw[at]) and (kind is not MessageKind.TEXT or self._unreadable_text() is None))
+        if code == SEQUENCE:
+            return kind in (MessageKind.STREAM, MessageKind.MESSAGE)
+        if kind is MessageKind.TEXT:
+            return decoded_text(self._data(), self._field(6)) is not None
+        return kind not in (MessageKind.MAP, MessageKind.STREAM) or not self._data()
+
+    def _unreadable_text(self) -> bytes | None:
+        """Return the bytes of a body that says that it is text and is none in UTF-8; None for any other body."""
+        raw = self._raw
+        code, at = section(raw, self._body)
+        if code != VALUE or raw[at : at + 1] not in (b"\xa1", b"\xb1"):
+            return None
+        width = 1 if raw[at] == 0xA1 else 4
+        start = at + 1 + width
+        data = raw[start : start + int.from_bytes(raw[at + 1 : start])]
+        if data.isascii():
+            return None
+        try:
+            decode_value(raw, at)
+        except ProviderError:
+            return data
+        return None
 
     def _guess(self) -> MessageKind:
         content_type = self._field(6)
@@ -157,17 +239,15 @@ class ReceivedEnvelope:
         if code == DATA:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
-            return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
+            # What is no text in the character set that it names can be had as bytes.
+            readable = is_text(content_type) and decoded_text(self._data(), content_type) is not None
+            return MessageKind.TEXT if readable else MessageKind.BYTES
         if code == SEQUENCE:
             return MessageKind.STREAM
-        value, _ = decode_value(self._raw, at)
-        if value is None or isinstance(value, str):
-            return MessageKind.TEXT
-        if isinstance(value, bytes):
+        if self._unreadable_text() is not None:
             return MessageKind.BYTES
-        if isinstance(value, dict):
-            return MessageKind.MAP
-        return MessageKind.STREAM if isinstance(value, list) and not isinstance(value, Described) else MessageKind.OBJECT
+        value, _ = decode_value(self._raw, at)
+        return kind_of_value(value)
 
     @property
     def destination(self) -> Address:
@@ -181,8 +261,10 @@ class ReceivedEnvelope:
 
     @property
     def timestamp(self) -> int:
-        """Milliseconds since 1970, or 0."""
-        value = self._field(9)
+        """Milliseconds since 1970, or 0; of a delayed message as its sender noted it besides."""
+        value = self._note("x-opt-jms-sent")
+        if not isinstance(value, int):
+            value = self._field(9)
         return int(value) if isinstance(value, int) else 0
 
     @property
@@ -208,12 +290,15 @@ class ReceivedEnvelope:
 
     @property
     def expiration(self) -> int:
-        """Milliseconds since 1970; from the time to live when only that is said; 0 never."""
-        value = self._field(8)
-        if isinstance(value, int) and value:
-            return int(value)
-        ttl = self._head(2)
-        return self._received_ms + int(ttl) if isinstance(ttl, int) and ttl else 0
+        """Milliseconds since 1970; from the time to live when the sender gave only that; 0 never. Of a delayed one as noted."""
+        noted, value, ttl = self._note("x-opt-jms-expires"), self._field(8), self._head(2)
+        if isinstance(noted, int):
+            found = int(noted)
+        elif isinstance(value, int) and value:
+            found = int(value)
+        else:
+            found = self._received_ms + int(ttl) if isinstance(ttl, int) and ttl else 0
+        return 0 if found and has_expired(self._annotations) else found
 
     @property
     def delivery_time(self) -> int:
@@ -223,7 +308,7 @@ class ReceivedEnvelope:
 
     @property
     def priority(self) -> int:
-        """0 to 9; 4 when not said."""
+        """0 to 9; 4 when the sender gave none."""
         value = self._head(1)
         return min(9, int(value)) if isinstance(value, int) else 4
 
@@ -232,12 +317,16 @@ class ReceivedEnvelope:
         """How an OBJECT body's bytes are encoded; None for other kinds."""
         if self.kind is not MessageKind.OBJECT:
             return None
+        if self._body >= 0:
+            code, at = section(self._raw, self._body)
+            if code == VALUE and self._raw[at : at + 1] not in (b"\xa0", b"\xb0", b"\x40"):
+                return OBJECT_DATA
         value = self._field(6)
         return str(value) if isinstance(value, str) else None
 
     @property
     def origin(self) -> str | None:
-        """Who sent it, when the sender said so."""
+        """The client that sent the message, when the message tells."""
         value = self._properties().get(ORIGIN)
         return value if isinstance(value, str) else None
 
@@ -256,23 +345,31 @@ class ReceivedEnvelope:
 
     @property
     def properties(self) -> Mapping[str, Value]:
-        """Typed application properties and the JMSX ones; what has no JMS type is left out."""
+        """Typed application properties and the JMSX ones; what has no JMS type is shown as text."""
         found: dict[str, Value] = {}
-        for name, value in self._properties().items():
-            if type(name) is str and not name.startswith(OWN_PREFIX):
-                if type(value) in _PLAIN:
-                    found[name] = cast("Value", value)
-                elif (kept := property_value(value)) is not None:
-                    found[name] = kept
-        group = self._field(10)
-        if isinstance(group, str):
-            found["JMSXGroupID"] = group
-        sequence = self._field(11)
-        if isinstance(sequence, int):
-            found["JMSXGroupSeq"] = int(sequence) if sequence < 2**31 else int(sequence) - 2**32
+        for name, value in named(self._properties()):
+            if not name.startswith(OWN_PREFIX):
+                found[name] = cast("Value", value) if type(value) in _PLAIN else property_value(value)
+        if self.is_foreign:
+            for name, index in _CONTENT_FIELDS:
+                value = self._field(index)
+                if isinstance(value, str):
+                    found.setdefault(name, str(value))
+        fields = self._fields if self._fields is not None else self._read_fields()
+        if len(fields) > _GROUP:
+            group, sequence = self._field(_GROUP), self._field(_GROUP + 1)
+            if isinstance(group, str):
+                found["JMSXGroupID"] = group
+            if isinstance(sequence, int):
+                found["JMSXGroupSeq"] = int(sequence) if sequence < 2**31 else int(sequence) - 2**32
         user = self._field(1)
         if isinstance(user, bytes):
             found["JMSXUserID"] = user.decode(errors="replace")
+        elif isinstance(mark := self._properties().get(USER), str):
+            found["JMSXUserID"] = mark
+        if not NOTES.isdisjoint(self._annotations):
+            # The broker's word counts, not what a sender wrote under the same name.
+            found |= notes_of(self._annotations)
         return found or EMPTY_PROPERTIES
 
     @property
@@ -283,22 +380,81 @@ class ReceivedEnvelope:
             return empty_body(kind)
         code, at = section(self._raw, self._body)
         if code == VALUE:
-            value, _ = decode_value(self._raw, at)
-            return body_value(kind, value)
+            unreadable = self._unreadable_text() if kind is MessageKind.BYTES else None
+            return body_value(kind, decode_value(self._raw, at)[0]) if unreadable is None else unreadable
         parts = self._parts(code)
         if code == SEQUENCE:
             return body_value(kind, [item for part in parts if isinstance(part, list) for item in part])
         data = b"".join([part for part in parts if isinstance(part, bytes)])
         if kind is MessageKind.TEXT:
-            try:
-                return data.decode()
-            except UnicodeDecodeError:
-                raise bad_format("the body of a text message is not UTF-8") from None
+            text = decoded_text(data, self._field(6))
+            if text is None:
+                raise bad_format("the body of a text message is no text in the character set of its content type")
+            return text
         if kind in (MessageKind.BYTES, MessageKind.OBJECT):
             return data or empty_body(kind)
         if not data:
             return empty_body(kind)
         raise bad_format(f"a {kind.name} message came with a body of bytes")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether no JMS client has sent it, as far as the message tells."""
+        note = self._note("x-opt-jms-msg-type")
+        return not isinstance(note, int)
+
+    def foreign_parts(self) -> ForeignParts | None:
+        """Return what a sender of the same body passes on besides what JMS shows; None for a message of a JMS client."""
+        if not self.is_foreign:
+            return None
+        sections: list[bytes] = []
+        raw, position = self._raw, self._body
+        while 0 <= position < len(raw):
+            code, at = section(raw, position)
+            _, end = decode_value(raw, at)
+            if code in BODIES or code == FOOTER:
+                sections.append(raw[position:end])
+            position = end
+        shown = {name: (value, property_value(value)) for name, value in named(self._properties())}
+        return ForeignParts(self._field(6), self._field(7), self._field(12), shown, b"".join(sections))
+
+    def wire(self) -> tuple[bytes, bytes]:
+        """Return the message as it came, and its body: the bytes of its data, else its sections as they are encoded.
+
+        Decodes nothing that may be broken.
+        """
+        raw = self._raw
+        try:
+            if not self._scanned:
+                self._scan()
+            if self._body < 0:
+                return raw, b""
+            if section(raw, self._body)[0] == DATA:
+                return raw, b"".join([part for part in self._parts(DATA) if isinstance(part, bytes)])
+        except ProviderError:
+            return raw, raw if self._body < 0 else raw[self._body :]
+        return raw, raw[self._body :]
+
+    def wire_form(self) -> WireForm:
+        """Return the message as it came, and how another process reads it; decodes nothing."""
+        return WireForm(self._addresses.how_to_read(self._near), self._raw)
+
+    @property
+    def body_position(self) -> int:
+        """Where the first section of the body begins; -1 when there is none."""
+        if not self._scanned:
+            self._scan()
+        return self._body
+
+    @property
+    def has_plain_body(self) -> bool:
+        """Whether the body is text, bytes or nothing, as STOMP has it."""
+        if not self._scanned:
+            self._scan()
+        if self._body < 0:
+            return True
+        code, at = section(self._raw, self._body)
+        return code == DATA or (code == VALUE and self._raw[at : at + 1] in (b"\x40", b"\xa0", b"\xa1", b"\xb0", b"\xb1"))
 
     def plain_body(self) -> AmqpValue:
         """Return the body as AMQP has it: a value, or the bytes of its data; None when there is none."""
@@ -311,6 +467,9 @@ class ReceivedEnvelope:
             return decode_value(self._raw, at)[0]
         return b"".join([part for part in self._parts(code) if isinstance(part, bytes)])
 
+    def _data(self) -> bytes:
+        return b"".join([part for part in self._parts(DATA) if isinstance(part, bytes)])
+
     def _parts(self, wanted: int) -> list[AmqpValue]:
         """Return the values of the body's sections: data and sequences may come in several."""
         raw = self._raw
@@ -322,3 +481,36 @@ class ReceivedEnvelope:
             if code == wanted:
                 parts.append(value)
         return parts
+
+
+class KeptEnvelope(ReceivedEnvelope):
+    """A message that was received before: its properties section is read when a field is asked for, and a text once.
+
+    Such an envelope lives no longer than it takes to read it.
+    """
+
+    __slots__ = ("_text",)
+
+    _reads_fields = False
+    _text: str | None
+
+    def __init__(self, raw: bytes, addresses: AddressBook, near: Address, received_ms: int) -> None:
+        super().__init__(raw, addresses, near, received_ms)
+        self._text = None
+
+    def _find_kind(self) -> MessageKind:
+        if self._note("x-opt-jms-msg-type") == _TEXT_NOTE and self._body >= 0:
+            raw, body = self._raw, self._body
+            if raw.startswith(_TEXTS, body):
+                try:
+                    self._text = cast("str", decode_value(raw, body + 3)[0])
+                except ProviderError:
+                    return super()._find_kind()
+                return MessageKind.TEXT
+        return super()._find_kind()
+
+    @property
+    def body(self) -> Body:
+        """The content, by ``kind``."""
+        kind = self.kind
+        return super().body if self._text is None or kind is not MessageKind.TEXT else self._text

@@ -16,20 +16,21 @@ import re
 from collections.abc import Mapping
 from typing import Final, cast
 
-from jmsapi.errors import IllegalArgumentException
-from jmsapi.spi import Address, Body, BodyValue, DestinationKind, MessageKind
-from jmsapi.values import Byte, Char, Float, Int, Long, Short, Value
+from jmsapi.spi import Address, Body, BodyValue, DestinationKind, MessageKind, ProviderError
+from jmsapi.values import Char, Value
 from jmsapi_amqp.codec.encode import OWN_PREFIX, AddressBook
-from jmsapi_amqp.codec.envelope import ReceivedEnvelope
-from jmsapi_amqp.codec.types import bad_format
+from jmsapi_amqp.codec.envelope import KeptEnvelope, ReceivedEnvelope
+from jmsapi_amqp.codec.types import AmqpValue, bad_format
+from jmsapi_brokers.dead_letters import ANNOTATIONS, has_expired, notes_of
+from jmsapi_brokers.typed_texts import typed
 
 __all__ = ["StompSentEnvelope", "envelope_of"]
 
 _MARK: Final = b"JMS_PY_type"
-"""In the first bytes of every such message, and of no other."""
+"""In the properties of every such message, and of no other."""
 
 _HEAD: Final = 8192
-"""Where the mark is looked for."""
+"""Bytes in which the mark mostly is; long properties may stand before it."""
 _KINDS: Final = {kind.name.capitalize(): kind for kind in MessageKind}
 _MANGLED: Final = "JMS_PY_p_"
 # Headers of STOMP frames that brokers pass on as properties, seen on Artemis 2.56, Classic 6.3 and RabbitMQ 4.0.
@@ -47,6 +48,13 @@ class StompSentEnvelope(ReceivedEnvelope):
 
     __slots__ = ()
 
+    def _properties(self) -> Mapping[AmqpValue, AmqpValue]:
+        """Return the headers as texts: RabbitMQ (4.0.5) makes bytes of a long one that is not ASCII."""
+        found = super()._properties()
+        if any(type(value) is bytes for value in found.values()):
+            found = self._decoded = {name: _as_text(value) for name, value in found.items()}
+        return found
+
     def _mark(self, name: str) -> str | None:
         value = self._properties().get(OWN_PREFIX + name)
         return value if isinstance(value, str) else None
@@ -56,10 +64,36 @@ class StompSentEnvelope(ReceivedEnvelope):
         return int(text) if text.isdecimal() else 0
 
     @property
+    def is_marked(self) -> bool:
+        """Whether the mark is anywhere before the body."""
+        raw = self._raw
+        if raw.find(_MARK, 0, _HEAD) >= 0:
+            return True
+        if len(raw) <= _HEAD:
+            return False
+        try:
+            return raw.find(_MARK, _HEAD - len(_MARK), self.body_position) >= 0
+        except ProviderError:
+            return False
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is such a message, and not one in which somebody has written the word."""
+        try:
+            return self._mark("type") in _KINDS and self.has_plain_body
+        except ProviderError:
+            return False
+
+    @property
     def kind(self) -> MessageKind:
         """As the sender named it."""
         named = _KINDS.get(self._mark("type") or "")
         return super().kind if named is None else named
+
+    @property
+    def is_foreign(self) -> bool:
+        """A client of this library has sent it."""
+        return False
 
     @property
     def message_id(self) -> str | None:
@@ -68,8 +102,8 @@ class StompSentEnvelope(ReceivedEnvelope):
 
     @property
     def jms_type(self) -> str | None:
-        """The subject; on RabbitMQ an annotation of its own."""
-        found = super().jms_type or self._note("x-basic-type")
+        """The subject; on RabbitMQ an annotation of its own, or our own header when it is long."""
+        found = super().jms_type or self._note("x-basic-type") or self._mark("jtype")
         return found if isinstance(found, str) else None
 
     @property
@@ -85,13 +119,17 @@ class StompSentEnvelope(ReceivedEnvelope):
     @property
     def expiration(self) -> int:
         """Milliseconds since 1970; 0 never."""
-        return self._number("exp") or super().expiration
+        found = self._number("exp")
+        return super().expiration if not found else 0 if has_expired(self._annotations) else found
 
     @property
     def correlation_id(self) -> str | bytes | None:
         """Text, or bytes when it was bytes."""
         coded = self._mark("corr")
-        return super().correlation_id if coded is None else _decoded(coded)
+        if coded is not None:
+            return _decoded(coded)
+        found = super().correlation_id
+        return self._mark("ctext") if found is None else found
 
     @property
     def reply_to(self) -> Address | None:
@@ -107,7 +145,7 @@ class StompSentEnvelope(ReceivedEnvelope):
         if self.kind is not MessageKind.OBJECT:
             return None
         given = self._properties()
-        found = next((given[name] for name in _CONTENT_TYPES if name in given), None)
+        found = next((given[name] for name in _CONTENT_TYPES if name in given), self._mark("otype"))
         return found if isinstance(found, str) else super().content_type
 
     @property
@@ -130,14 +168,21 @@ class StompSentEnvelope(ReceivedEnvelope):
                 continue
             else:
                 plain = name
-            found[plain] = _typed(types.get(plain, "s"), value)
+            found[plain] = typed(types.get(plain, "s"), value)
+        found.update({name: typed(types.get(name, "s"), value) for name, value in _long_names(self._mark("long")).items()})
         found.update({name: None for name, code in types.items() if code == "0"})
+        # The broker's word of where a dead letter was; what a sender writes under these names comes as ``JMS_PY_p_<name>``.
+        found.update({name: origin for name in ANNOTATIONS.values() if isinstance(origin := given.get(name), str)})
+        found.update(notes_of(self._annotations))
         group = self._mark("group") or self._field(10)
         if isinstance(group, str):
             found["JMSXGroupID"] = group
             sequence = self._mark("gseq") or self._field(11)
             if sequence is not None:
                 found["JMSXGroupSeq"] = int(str(sequence))
+        user = self._mark("user")
+        if user is not None:
+            found["JMSXUserID"] = user
         return found
 
     @property
@@ -170,10 +215,32 @@ class StompSentEnvelope(ReceivedEnvelope):
         return found.encode() if isinstance(found, str) else found if isinstance(found, bytes) else b""
 
 
-def envelope_of(raw: bytes, book: AddressBook, near: Address, received_ms: int) -> ReceivedEnvelope:
-    """Return the envelope of a received message, by who sent it."""
-    kind = StompSentEnvelope if raw.find(_MARK, 0, _HEAD) >= 0 else ReceivedEnvelope
-    return kind(raw, book, near, received_ms)
+def envelope_of(raw: bytes, addresses: AddressBook, near: Address, received_ms: int, *, kept: bool = False) -> ReceivedEnvelope:
+    """Return the envelope of a received message, by who sent it; of one that was received before, and kept, if so said."""
+    # Most messages have no mark, which is soon seen of a short one.
+    if len(raw) > _HEAD or raw.find(_MARK) >= 0:
+        envelope = StompSentEnvelope(raw, addresses, near, received_ms)
+        if envelope.is_marked and envelope.is_ours:
+            return envelope
+    return (KeptEnvelope if kept else ReceivedEnvelope)(raw, addresses, near, received_ms)
+
+
+def _as_text(value: AmqpValue) -> AmqpValue:
+    try:
+        return value.decode() if type(value) is bytes else value
+    except UnicodeDecodeError:
+        return value
+
+
+def _long_names(text: str | None) -> dict[str, str]:
+    """Return the properties whose names RabbitMQ does not take: they travel in one header."""
+    try:
+        found: object = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise bad_format("the properties with long names are not JSON") from error
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in cast("dict[str, object]", found).values()):
+        raise bad_format("the properties with long names are not texts by name")
+    return cast("dict[str, str]", found)
 
 
 def _decoded(text: str) -> bytes:
@@ -181,36 +248,6 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError as error:
         raise bad_format("bytes received as text are not base64") from error
-
-
-def _typed(code: str, text: str) -> Value:
-    """Return the value that ``text`` is of the type ``code``."""
-    try:
-        match code:
-            case "s":
-                return text
-            case "z":
-                return {"true": True, "false": False}[text]
-            case "b":
-                return Byte(int(text))
-            case "h":
-                return Short(int(text))
-            case "i":
-                return int(Int(int(text)))
-            case "l":
-                return Long(int(text))
-            case "f":
-                return Float(float(text))
-            case "d":
-                return float(text)
-            case "c":
-                return Char(text)
-            case "e":
-                return _decoded(text).decode()
-            case _:
-                raise bad_format(f"a received value has the unknown type {code!r}")
-    except (ValueError, KeyError, IllegalArgumentException) as error:
-        raise bad_format(f"a received value is not of the type {code!r} it claims") from error
 
 
 def _entry(pair: object) -> BodyValue:
@@ -223,10 +260,10 @@ def _entry(pair: object) -> BodyValue:
         case ["z", bool(flag)]:
             return flag
         case [str(code), int(number)] if code in "bhil" and not isinstance(number, bool):
-            return _typed(code, str(number))
+            return typed(code, str(number))
         case ["c", int(number)] if 0 <= number <= 0xFFFF:
             return Char(chr(number))
         case [str(code), str(text)] if code in "fds":
-            return _typed(code, text)
+            return typed(code, text)
         case _:
             raise bad_format("the body received has a value without a type")

@@ -53,7 +53,8 @@ def _typed(value: object) -> str:
         return _BINARY + value.hex().upper()
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{_ULONG}{int(value)}"
-    raise bad_format(f"a message id cannot be a {type(value).__name__}")
+    # No sender may send anything else. It is shown all the same, so that the message can be passed on.
+    return f"{_STRING}{value}"
 
 
 def id_to_wire(text: str) -> bytes:

@@ -14,13 +14,32 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from jmsapi.spi import dict_of
 from jmsapi.values import Byte, Char, Float, Long, Short
-from jmsapi_amqp.codec.types import MAX_DEPTH, AmqpValue, Described, Symbol, Timestamp, UInt, ULong, bad_format
+from jmsapi_amqp.codec.types import (
+    MAX_DEPTH,
+    AmqpValue,
+    Described,
+    FloatingDecimal,
+    MapKey,
+    Symbol,
+    Timestamp,
+    UInt,
+    ULong,
+    bad_format,
+)
 
-__all__ = ["decode_value"]
+__all__ = ["check_entries", "decode_value"]
 
-MAX_EMPTY: Final = 65_536
-"""Most entries of an array whose entries take no bytes: its length is not bounded by the message's."""
+MAX_EMPTY: Final = 8
+"""Entries without bytes that an array may have beyond its own size. Every other value takes at least a byte of the message, so
+what a message becomes, and the time for it, is bounded by a multiple of its size."""
+_MANY_KEYS: Final = 64
+"""Keys of a map above which those are refused that all may have one hash, and the time for the others is bounded."""
+MOST_ENTRIES: Final = 1 << 20
+"""Values of the largest message that is read: each becomes an object of up to a hundred times its bytes."""
+_LONGEST_KEPT: Final = 256
+"""Bytes of the longest symbol that is remembered."""
 
 Reader: TypeAlias = "Callable[[bytes, int, int], tuple[AmqpValue, int]]"
 """Buffer, position behind the constructor, depth: the value and the position behind it."""
@@ -75,8 +94,12 @@ def _modified_text(data: bytes) -> str:
 
 
 @lru_cache(maxsize=256)
-def _symbol(data: bytes) -> Symbol:
+def _kept_symbol(data: bytes) -> Symbol:
     return Symbol(data.decode("ascii"))
+
+
+def _symbol(data: bytes) -> Symbol:
+    return _kept_symbol(data) if len(data) <= _LONGEST_KEPT else Symbol(data.decode("ascii"))
 
 
 def _raw(data: bytes) -> bytes:
@@ -104,8 +127,8 @@ def _char(value: int) -> str:
     return str.__new__(Char, text) if value <= 0xFFFF else text
 
 
-def _decimal(data: bytes) -> bytes:
-    return data
+def _decimal(data: bytes) -> FloatingDecimal:
+    return FloatingDecimal(data)
 
 
 def _read_uuid(buffer: bytes, position: int, depth: int) -> tuple[AmqpValue, int]:
@@ -153,7 +176,10 @@ def _entries(buffer: bytes, position: int, width: int, depth: int) -> tuple[list
             at = start + buffer[at + 1]
             if at > end:
                 raise bad_format("a text is longer than the list or map it is in")
-            add(_text(buffer[start:at]))
+            try:
+                add(buffer[start:at].decode())
+            except UnicodeDecodeError:
+                add(_modified_text(buffer[start:at]))
         elif code == 0x40:
             add(None)
             at += 1
@@ -174,7 +200,7 @@ def _entries(buffer: bytes, position: int, width: int, depth: int) -> tuple[list
             value, at = READERS[code](buffer, at + 1, depth)
             add(value)
     if at != end:
-        raise bad_format("a list or map does not end where it said")
+        raise bad_format("the entries of a list or map do not end where its size says")
     return values, end
 
 
@@ -191,9 +217,36 @@ def _read_map(width: int) -> Reader:
         if len(values) % 2:
             raise bad_format("a map has a key without a value")
         pairs = iter(values)
-        return dict(zip(pairs, pairs, strict=True)), end
+        many = len(values) > 2 * _MANY_KEYS
+        try:
+            found = _large_map(list(zip(pairs, pairs, strict=True))) if many else dict(zip(pairs, pairs, strict=True))
+        except TypeError:
+            return _apart(values), end
+        return (found if 2 * len(found) == len(values) else _apart(values)), end
 
     return read
+
+
+def _large_map(pairs: list[tuple[AmqpValue, AmqpValue]]) -> dict[AmqpValue, AmqpValue]:
+    if any(isinstance(key, UUID | Described | list | dict) for key, _ in pairs):
+        raise bad_format("a map of many entries has keys that are no texts, numbers or symbols")
+    try:
+        return dict_of(pairs)
+    except ValueError as error:
+        raise bad_format(str(error)) from error
+
+
+def _apart(values: list[AmqpValue]) -> dict[AmqpValue, AmqpValue]:
+    """Return a map of keys that are not all different, or possible, in Python; of two that are one in AMQP the last counts."""
+    found: dict[AmqpValue, AmqpValue] = {}
+    kinds: dict[AmqpValue, type] = {}
+    for key, value in zip(values[::2], values[1::2], strict=True):
+        try:
+            is_itself = kinds.setdefault(key, type(key)) is type(key)
+        except TypeError:
+            is_itself = False
+        found[key if is_itself else MapKey(key)] = value
+    return found
 
 
 def _read_array(width: int) -> Reader:
@@ -201,7 +254,7 @@ def _read_array(width: int) -> Reader:
         count, start, end = _frame(buffer, position, width)
         if depth > MAX_DEPTH:
             raise bad_format(f"values are nested deeper than {MAX_DEPTH}")
-        if count > max(end - start, MAX_EMPTY):
+        if count > end - start + MAX_EMPTY:
             raise bad_format(f"an array of {count} entries is longer than the message")
         descriptor: AmqpValue = None
         described = buffer[start] == 0
@@ -215,7 +268,7 @@ def _read_array(width: int) -> Reader:
             value, at = reader(buffer, at, depth + 1)
             values.append(Described(descriptor, value) if described else value)
         if at != end:
-            raise bad_format("an array does not end where it said")
+            raise bad_format("the entries of an array do not end where its size says")
         return values, end
 
     return read
@@ -283,6 +336,47 @@ for _code, _reader in {
     READERS[_code] = _reader
 
 
+_WIDTHS: Final = (1, 2, 3, 5, 9, 17)
+"""Bytes of a value with its constructor, by the constructor's first half, from 4."""
+
+
+def check_entries(buffer: bytes, position: int = 0) -> None:
+    """Refuse a message of more values than are read, without reading them. What is wrong with the bytes is found later.
+
+    Args:
+        buffer: The whole message.
+        position: Where its first section is.
+    Raises:
+        ProviderError: FORMAT; there are too many.
+    """
+    if len(buffer) - position <= MOST_ENTRIES:
+        return
+    entries = 0
+    try:
+        while entries <= MOST_ENTRIES and position < len(buffer):
+            code = buffer[position]
+            kind = code >> 4
+            entries += 1
+            if kind < 4:
+                position += 1  # a descriptor follows, then the value
+            elif kind < 10:
+                position += _WIDTHS[kind - 4]
+            else:
+                width = 4 if kind & 1 else 1
+                inside = position + 1 + width
+                size = int.from_bytes(buffer[position + 1 : inside])
+                if kind in (12, 13):
+                    position = inside + width  # what is in a list or map follows
+                else:
+                    # The entries of an array have no constructors to look at: as many as it has bytes, at most.
+                    entries += size if kind > 13 else 0
+                    position = inside + size
+    except IndexError:
+        return
+    if entries > MOST_ENTRIES:
+        raise bad_format(f"the message has more than {MOST_ENTRIES} values")
+
+
 def decode_value(buffer: bytes, position: int = 0) -> tuple[AmqpValue, int]:
     """Read one value.
 
@@ -300,7 +394,5 @@ def decode_value(buffer: bytes, position: int = 0) -> tuple[AmqpValue, int]:
         raise bad_format("the message ends inside a value") from None
     except UnicodeDecodeError as error:
         raise bad_format(f"a text is not valid {error.encoding}") from error
-    except TypeError:
-        raise bad_format("a map's key is itself a list or map") from None
     except (ValueError, OverflowError):
         raise bad_format("a char is outside Unicode") from None

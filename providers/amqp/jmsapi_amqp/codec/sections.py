@@ -54,6 +54,10 @@ _EXPIRED_ELSEWHERE: Final = b"x-first-death-reason\xa1\x07expired"
 BODIES: Final = frozenset({DATA, SEQUENCE, VALUE})
 
 
+_LONGEST_HEADER: Final = 1024
+"""Bytes of the longest header that is read before anybody asks for it: it has five small fields."""
+
+
 def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
     """Return how often a message was handed out, this time included, from its first bytes.
 
@@ -69,7 +73,10 @@ def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
     elif raw[5:6] < b"\x04":
         return 1
     try:
-        fields = repeated_list(raw[3 : skip(raw, 3)])
+        end = skip(raw, 3)
+        if end > _LONGEST_HEADER:
+            return 1
+        fields = repeated_list(raw[3:end])
     except ProviderError:  # the envelope's own properties say so, in the thread that reads them
         return 1
     count = fields[4] if len(fields) > 4 else 0
@@ -93,22 +100,36 @@ def section(raw: bytes, position: int) -> tuple[int, int]:
     return int(descriptor), at
 
 
-@lru_cache(maxsize=256)
+_LONGEST_KEPT: Final = 1024
+"""Bytes of the longest section that is remembered."""
+
+
 def repeated_map(section: bytes) -> Mapping[AmqpValue, AmqpValue]:
     """Read message annotations: they are the same in message after message, and nobody writes to them."""
+    return _kept_map(section) if len(section) <= _LONGEST_KEPT else _read_map(section)
+
+
+def repeated_list(section: bytes) -> Sequence[AmqpValue]:
+    """Read a header: they are the same in message after message."""
+    return _kept_list(section) if len(section) <= _LONGEST_KEPT else _read_list(section)
+
+
+def _read_map(section: bytes) -> Mapping[AmqpValue, AmqpValue]:
     value, _ = decode_value(section)
     if not isinstance(value, dict):
         raise bad_format("the message annotations are not a map")
     return value
 
 
-@lru_cache(maxsize=256)
-def repeated_list(section: bytes) -> Sequence[AmqpValue]:
-    """Read a header: they are the same in message after message."""
+def _read_list(section: bytes) -> Sequence[AmqpValue]:
     value, _ = decode_value(section)
     if not isinstance(value, list):
         raise bad_format("the header is not a list")
     return value
+
+
+_kept_map: Final = lru_cache(maxsize=256)(_read_map)
+_kept_list: Final = lru_cache(maxsize=256)(_read_list)
 
 
 def skip(raw: bytes, at: int) -> int:

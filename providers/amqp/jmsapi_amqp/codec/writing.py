@@ -14,7 +14,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from jmsapi.values import Byte, Char, Double, Float, Int, Long, Short
-from jmsapi_amqp.codec.types import MAX_DEPTH, Described, Symbol, Timestamp, UInt, ULong, bad_format
+from jmsapi_amqp.codec.types import MAX_DEPTH, Described, FloatingDecimal, Symbol, Timestamp, UInt, ULong, bad_format
 
 __all__ = [
     "SCALARS",
@@ -38,6 +38,7 @@ _I16: Final = struct.Struct(">Bh")
 _I8: Final = struct.Struct(">Bb")
 _F32: Final = struct.Struct(">Bf")
 _F64: Final = struct.Struct(">Bd")
+_DECIMAL_CODES: Final = {4: b"\x74", 8: b"\x84", 16: b"\x94"}
 
 
 def encode_text(value: str) -> bytes:
@@ -151,6 +152,10 @@ def _encode_double(value: float) -> bytes:
     return _F64.pack(0x82, value)
 
 
+def _encode_decimal(value: FloatingDecimal) -> bytes:
+    return _DECIMAL_CODES[len(value)] + value
+
+
 def _encode_uuid(value: UUID) -> bytes:
     return b"\x98" + value.bytes
 
@@ -174,6 +179,7 @@ SCALARS: Final[dict[type, Callable[..., bytes]]] = {
     ULong: encode_ulong,
     Timestamp: encode_timestamp,
     UUID: _encode_uuid,
+    FloatingDecimal: _encode_decimal,
 }
 """How each exact type is written."""
 

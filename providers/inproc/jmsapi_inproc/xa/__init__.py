@@ -1,0 +1,1 @@
+"""Distributed transactions of the in-process broker."""

@@ -1,0 +1,64 @@
+"""What a transport says that it has written: whole pieces, one by one or joined, however little the socket takes at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jmsapi_stomp.transport import StompTransport
+
+
+class Narrow:
+    """A socket that takes a few bytes at a time, and none in between."""
+
+    def __init__(self, takes: int) -> None:
+        self._takes = takes
+        self._full = False
+        self.got = b""
+
+    def send(self, data: bytes | memoryview) -> int:
+        self._full = not self._full
+        if not self._full:
+            raise BlockingIOError
+        taken = bytes(data[: self._takes])
+        self.got += taken
+        return len(taken)
+
+
+class Told:
+    """Keeps what it is told has been written."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+
+    def on_written(self, count: int) -> None:
+        self.written.append(count)
+
+
+@pytest.mark.parametrize("takes", [1, 4, 9, 1000])
+@pytest.mark.parametrize("turns", [[["one "]], [["one "], ["two "]], [["one ", "two ", "three "], ["four "], ["five ", "six "]]])
+def test_no_piece_counts_before_its_last_byte_is_written(takes: int, turns: list[list[str]]) -> None:
+    told, nobody = Told(), Any
+    transport = StompTransport(
+        nobody,  # type: ignore[arg-type]
+        told,  # type: ignore[arg-type]
+        ("here", 1),
+        tls=None,
+        timeout=1,
+        limit=1000,
+        vhost=None,
+    )
+    socket = Narrow(takes)
+    transport.socket = socket
+    pieces: list[str] = []
+    for turn in turns:
+        for piece in turn:
+            pieces.append(piece)
+            transport.queue(piece.encode())
+        while transport.flush():
+            whole = sum(socket.got.startswith("".join(pieces[: n + 1]).encode()) for n in range(len(pieces)))
+            assert max(told.written, default=0) <= whole
+        assert socket.got == "".join(pieces).encode()
+        assert told.written[-1] == len(pieces) == transport.queued
+        assert transport.idle

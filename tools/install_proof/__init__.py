@@ -1,0 +1,1 @@
+"""The pages on installing, done in a fresh container."""
