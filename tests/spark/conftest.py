@@ -124,6 +124,8 @@ def s3() -> Iterator[str]:
             patch.setenv(name, value)
         # Instances that are kept know the emulator of an earlier module.
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        fsspec.filesystem("s3", use_listings_cache=False).mkdir("jmsapi-tests")
-        yield "s3://jmsapi-tests"
+        # What the emulator keeps outlives the server: each module has a bucket of its own.
+        bucket = f"jmsapi-tests-{uuid.uuid4().hex}"
+        fsspec.filesystem("s3", use_listings_cache=False).mkdir(bucket)
+        yield f"s3://{bucket}"
     server.stop()

@@ -6,6 +6,7 @@ Every wait has a deadline, and ends at once when the connection is lost or close
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -196,9 +197,33 @@ class AuxiliaryConnection:
         return found
 
     def purge(self, address: Address) -> int:
-        """Take everything out of a queue that nobody holds; return how many messages that were."""
+        """Take everything out of a queue that nobody holds; return how many messages others still hold.
+
+        A broker that is slow to hand out what it has looks like one that has nothing, so a browser tells what is left.
+
+        Returns:
+            Once nothing more could be taken, what a browser shows.
+        """
+        while left := len(self.browse(address)):
+            if not self._take(address):
+                break
+        return left
+
+    def empty(self, address: Address) -> None:
+        """Take everything out of a queue, waiting until those who hold some of it have given it back.
+
+        Raises:
+            ProviderError: IN_USE; somebody holds messages all the time.
+        """
+        deadline = time.monotonic() + self._timeout_s
+        while held := self.purge(address):
+            if time.monotonic() > deadline:
+                raise ProviderError(ErrorKind.IN_USE, f"{held} messages of {address.name!r} are held by another consumer")
+
+    def _take(self, address: Address) -> int:
+        """Take what comes out of a queue until nothing comes; return how many messages that were."""
         consumer, inbox = self.consume(ConsumerSpec(address, prefetch=_PAGE))
-        removed = empty = 0
+        taken = empty = 0
         while empty < 2:
             # An answer that nothing is there counts when it is given twice: a broker may still be reading from its store.
             self.call(self.provider.credit(consumer, _PAGE), f"empty {address.name!r}")
@@ -206,10 +231,10 @@ class AuxiliaryConnection:
             page = inbox.take(0)
             if page:
                 self.call(self.provider.settle([one.tag for one in page], Outcome.ACCEPTED), f"empty {address.name!r}")
-            removed += len(page)
+            taken += len(page)
             empty = 0 if page else empty + 1
         self.release(consumer)
-        return removed
+        return taken
 
     def send(self, envelope: PlainEnvelope) -> None:
         """Send a message and wait until the broker has it."""

@@ -112,8 +112,7 @@ class Registrar:
 
     def _look(self, lock: AuxiliaryConnection, parts: Parts) -> tuple[int, Definition | None]:
         """Return how many connections have a member, and the definition."""
-        lock.purge(parts.members)
-        active = len(lock.browse(parts.members))
+        active = lock.purge(parts.members)
         read = [Definition.read(one.envelope) for one in lock.browse(parts.leader)]
         return active, next((one for one in read if one is not None), None)
 
@@ -127,8 +126,8 @@ class Registrar:
         """Remove all parts, the definition last: who finds it knows that something may be left."""
         with self._forwarder(parts) as connection:
             connection.remove(SUBSCRIPTION)
-        lock.purge(parts.queue)
-        lock.purge(parts.leader)
+        lock.empty(parts.queue)
+        lock.empty(parts.leader)
 
     @contextmanager
     def _forwarder(self, parts: Parts) -> Generator[AuxiliaryConnection]:
