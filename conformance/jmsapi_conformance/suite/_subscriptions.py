@@ -60,14 +60,17 @@ def subscribe(client: Session | JMSContext, kind: str, topic: Topic, name: str, 
     return client.create_shared_durable_consumer(topic, name, selector)
 
 
-def received_between(consumers: Sequence[AnyConsumer], count: int) -> list[list[str]]:
-    """Return the texts that each consumer receives, as soon as they are so many in total; then nothing more may come."""
+def received_between(consumers: Sequence[AnyConsumer], count: int, *, turn_ms: float = 5) -> list[list[str]]:
+    """Return the texts that each consumer receives, as soon as they are so many in total; then nothing more may come.
+
+    They receive one message each by turns, and whoever has none within ``turn_ms`` misses its turn.
+    """
     received: list[list[str]] = [[] for _ in consumers]
     end = time.monotonic() + PATIENCE_MS / 1000
     while (so_far := sum(map(len, received))) < count:
         assert time.monotonic() < end, f"{so_far} of {count} within {PATIENCE_MS:g} ms: {received!r}"
         for consumer, texts in zip(consumers, received, strict=True):
-            message = consumer.receive(5)
+            message = consumer.receive(turn_ms)
             if message is not None:
                 texts.append(str(text_of(message)))
     # What has come to the others while the first one waits they have at once.

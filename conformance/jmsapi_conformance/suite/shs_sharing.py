@@ -71,7 +71,7 @@ def test_messages_are_spread_over_consumers_of_equal_speed(
 ) -> None:
     consumers = share(connect, kind, topic, names.subscription(), 3, prefetch=10)
     send_texts(other_session, topic, *map(str, range(150)))
-    received = received_between(consumers, 150)
+    received = received_between(consumers, 150, turn_ms=QUIET_MS)
     assert all(abs(len(texts) - 50) <= 10 for texts in received)
     close_all(*consumers)
 
