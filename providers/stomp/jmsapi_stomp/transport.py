@@ -108,6 +108,8 @@ class StompTransport(Transport):
         """Pieces queued so far."""
         self.ended_in_order = False
         """The peer closed a connection without TLS by an end of stream."""
+        self._write_failed = False
+        """The system has told of a reset once, to a write: a read then sees an end of stream."""
 
     def start(self) -> None:
         """Connect, blocking, and have the loop serve the socket. Any thread."""
@@ -179,7 +181,7 @@ class StompTransport(Transport):
                 self._end(connection_fault(cause, f"read from {self._name}"))
                 return False
             if not data:
-                self.ended_in_order = self._tls is None
+                self.ended_in_order = self._tls is None and not self._write_failed
                 text = f"the broker at {self._name} closed the connection"
                 self._end(ProviderError(ErrorKind.CONNECTION, text, fatal=True))
                 return False
@@ -271,6 +273,7 @@ class StompTransport(Transport):
 
     def _broken(self, cause: OSError) -> None:
         """Read what the broker sent before it closed: answers count, and its ERROR is the better reason."""
+        self._write_failed = True
         while self.on_readable():
             continue
         if self.socket is not None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import select
+import socket
+import struct
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -49,16 +53,36 @@ def test_no_piece_counts_before_its_last_byte_is_written(takes: int, turns: list
         limit=1000,
         vhost=None,
     )
-    socket = Narrow(takes)
-    transport.socket = socket
+    narrow = Narrow(takes)
+    transport.socket = narrow
     pieces: list[str] = []
     for turn in turns:
         for piece in turn:
             pieces.append(piece)
             transport.queue(piece.encode())
         while transport.flush():
-            whole = sum(socket.got.startswith("".join(pieces[: n + 1]).encode()) for n in range(len(pieces)))
+            whole = sum(narrow.got.startswith("".join(pieces[: n + 1]).encode()) for n in range(len(pieces)))
             assert max(told.written, default=0) <= whole
-        assert socket.got == "".join(pieces).encode()
+        assert narrow.got == "".join(pieces).encode()
         assert told.written[-1] == len(pieces) == transport.queued
         assert transport.idle
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_a_peer_that_resets_has_not_closed_in_order_although_a_write_heard_of_it_first(reset: bool) -> None:
+    told, loop = MagicMock(), MagicMock()
+    transport = StompTransport(loop, told, ("here", 1), tls=None, timeout=1, limit=1000, vhost=None)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
+        theirs, _ = server.accept()
+        if reset:
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        theirs.close()
+        select.select([ours], [], [], 10)
+        transport.socket = ours
+        if reset:
+            transport.queue(b"CONNECT\n\n\0")
+            transport.flush()
+        else:
+            transport.on_readable()
+    assert transport.ended_in_order is not reset
+    told.on_end.assert_called_once()
