@@ -1,8 +1,8 @@
 """Runs the benchmarks, each in a process of its own.
 
-    python -m benchmarks [NAME...] [-- ARGUMENT...]
+    python -m benchmarks [NAME...] [ARGUMENT...]
 
-Without a name: those that need no broker. ``quick`` says in less than three minutes whether anything has become slower,
+What begins with a hyphen, and all behind it, is handed to each of them; a ``--`` may stand before. Without a name: those that need no broker. ``quick`` says in less than three minutes whether anything has become slower,
 over the wires too where brokers are named. ``aio``, ``amqp``, ``spark`` and ``stomp`` measure on what ``JMSAPI_ARTEMIS_URLS``
 etc. name; ``make brokers-up`` starts them, and ``python -m jmsapi_conformance.brokers env`` prints the variables.
 """
@@ -19,7 +19,10 @@ NEEDS_NOTHING = ("core", "listener", "messages", "otel", "selector", "store")
 
 def main(words: list[str]) -> int:
     """Run what is named; return 1 when one of them failed."""
-    names, arguments = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
+    first = next((number for number, word in enumerate(words) if word.startswith("-")), len(words))
+    names, arguments = words[:first], words[first:]
+    if arguments[:1] == ["--"]:
+        del arguments[0]
     known = sorted(path.parent.name for path in HERE.glob("*/run.py"))
     unknown = [name for name in names if name not in known]
     if unknown:
