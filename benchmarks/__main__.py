@@ -2,9 +2,10 @@
 
     python -m benchmarks [NAME...] [ARGUMENT...]
 
-What begins with a hyphen, and all behind it, is handed to each of them; a ``--`` may stand before. Without a name: those that need no broker. ``quick`` says in less than three minutes whether anything has become slower,
-over the wires too where brokers are named. ``aio``, ``amqp``, ``spark`` and ``stomp`` measure on what ``JMSAPI_ARTEMIS_URLS``
-etc. name; ``make brokers-up`` starts them, and ``python -m jmsapi_conformance.brokers env`` prints the variables.
+What begins with a hyphen, and all behind it, is handed to each of them; a ``--`` may stand before. Without a name: those that
+need no broker. ``quick`` says in less than three minutes whether anything has become slower, over the wires too where brokers are
+named. ``aio``, ``amqp``, ``spark`` and ``stomp`` measure on what ``JMSAPI_ARTEMIS_URLS`` etc. name; ``make brokers-up`` starts
+them, and ``python -m jmsapi_conformance.brokers env`` prints the variables.
 """
 
 from __future__ import annotations
