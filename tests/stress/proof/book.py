@@ -120,8 +120,8 @@ class Book:
         self._in_hand: dict[Copy, float] = {}
         """Given to an application that has not asked yet to acknowledge it, and when."""
         self._twice_in_hand: list[tuple[Copy, float, float]] = []
-        self._owed: set[Copy] = set()
-        """Given to an application that could not acknowledge it: it is to come again."""
+        self._owed: dict[Copy, str] = {}
+        """Given to an application that could not acknowledge it, and why: it is to come again."""
         self._left: set[str] = set()
         self._left_behind: set[str] = set()
         """Left where they are moved from."""
@@ -174,7 +174,7 @@ class Book:
                 self.handled += 1
             self._copies[id].add(copy)
             self._received[one].append(now)
-            self._owed.discard(one)
+            self._owed.pop(one, None)
             if one in self._in_hand:
                 self._twice_in_hand.append((one, self._in_hand[one], now))
             self._in_hand[one] = now
@@ -198,12 +198,15 @@ class Book:
                 self._in_hand.pop(one, None)
                 self._ack_unknown.add(one)
 
-    def not_acked(self, copies: Iterable[Copy]) -> None:
+    def not_acked(self, copies: Iterable[Copy], why: str = "") -> None:
         """They are not acknowledged: nobody asked, or was told that it was not done. The application gives them back."""
+        now = time.monotonic()
         with self._lock:
             for one in copies:
                 self._in_hand.pop(one, None)
-                self._owed.add(one)
+                received = [f"{now - at:.2f}" for at in self._received[one]]
+                breaks = [f"{now - at.began_at:.2f} to {now - at.ended_at:.2f}" for at in self._breaks[-3:]]
+                self._owed[one] = f"{why}; received {received} s before that, breaks {breaks} s before that"
 
     @contextmanager
     def breaking(self) -> Iterator[None]:
@@ -229,7 +232,7 @@ class Book:
                 return
             one = Copy(id, copy)
             self._left_copies[id].add(copy)
-            self._owed.discard(one)
+            self._owed.pop(one, None)
             if one in self._acked:
                 self._again.append(_Again(one, *self._acked[one], time.monotonic()))
 
@@ -285,7 +288,7 @@ class Book:
             verdict.examples += [f"ghost: {id}, though {self._why.get(id, '?')}" for id in ghosts[:_SHOWN]]
             verdict.examples += [f"copied twice: {id} as {sorted(copied[id])}" for id in twice[:_SHOWN]]
             verdict.examples += [f"in hand twice: {one.id} as {one.copy}" for one in in_hand[:_SHOWN]]
-            verdict.examples += [f"kept back: {one.id} as {one.copy}" for one in list(self._owed)[:_SHOWN]]
+            verdict.examples += [f"kept back: {one.id} as {one.copy}: {why}" for one, why in list(self._owed.items())[:_SHOWN]]
             verdict.examples += [f"unanswered: {id}" for id in by_fate[Fate.OPEN][:_SHOWN]]
             verdict.examples += [f"answered twice: {id}" for id in self._answered_twice[:_SHOWN]]
             verdict.examples += [

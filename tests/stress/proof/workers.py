@@ -315,7 +315,7 @@ class Consumer(Worker):
             first.acknowledge()
         except JMSError as error:
             if asked_at is None or error.error_code == "redelivered":
-                book.not_acked(copies)
+                book.not_acked(copies, f"{self.kind}, {'before' if asked_at is None else 'after'} it asked: {error!r}")
                 self._give_back()
             else:
                 book.ack_unknown(copies)
