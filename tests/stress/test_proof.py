@@ -86,13 +86,32 @@ def test_a_copy_that_could_not_be_acknowledged_is_owed_until_it_comes_again_or_i
         book = booked(Fate.CONFIRMED)
         copy = book.received(body_of("a:1"), "ID:1")
         assert copy is not None
-        book.not_acked([copy])
+        book.not_acked([copy], since=0)
         assert book.verdict().violations["kept back"] == 1
         if found:
             book.left(body_of("a:1"), "ID:1")
         else:
             book.received(body_of("a:1"), "ID:1")
         assert book.verdict().good
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_copy_is_not_owed_to_one_application_when_another_was_given_it_meanwhile(times: int) -> None:
+    book = booked(Fate.CONFIRMED)
+    copies = [book.received(body_of("a:1"), "ID:1") for _ in range(times)]
+    with book.breaking():
+        elsewhere = book.received(body_of("a:1"), "ID:1")
+    assert elsewhere is not None
+    book.acked([elsewhere], 0)
+    book.not_acked([copy for copy in copies if copy is not None], since=0)
+    assert book.verdict().good
+
+
+def test_a_copy_that_comes_twice_to_one_application_and_cannot_be_acknowledged_is_owed() -> None:
+    book = booked(Fate.CONFIRMED)
+    copies = [copy for copy in (book.received(body_of("a:1"), "ID:1"), book.received(body_of("a:1"), "ID:1")) if copy is not None]
+    book.not_acked(copies, since=0)
+    assert book.verdict().violations["kept back"] == 1
 
 
 @pytest.mark.parametrize("broken", [True, False])

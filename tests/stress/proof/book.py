@@ -23,7 +23,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -198,15 +198,23 @@ class Book:
                 self._in_hand.pop(one, None)
                 self._ack_unknown.add(one)
 
-    def not_acked(self, copies: Iterable[Copy], why: str = "") -> None:
-        """They are not acknowledged: nobody asked, or was told that it was not done. The application gives them back."""
+    def not_acked(self, copies: Sequence[Copy], *, since: float, why: str = "") -> None:
+        """They are not acknowledged: nobody asked, or was told that it was not done. The application gives them back.
+
+        Args:
+            copies: As they were given to it, one more than once if it came again meanwhile.
+            since: When it had none of them yet.
+            why: What it was told.
+        """
         now = time.monotonic()
         with self._lock:
             for one in copies:
+                times = [at for at in self._received[one] if at >= since]
+                if len(times) > copies.count(one):
+                    continue  # it came again already, to another
                 self._in_hand.pop(one, None)
-                received = [f"{now - at:.2f}" for at in self._received[one]]
                 breaks = [f"{now - at.began_at:.2f} to {now - at.ended_at:.2f}" for at in self._breaks[-3:]]
-                self._owed[one] = f"{why}; received {received} s before that, breaks {breaks} s before that"
+                self._owed[one] = f"{why}; received {[f'{now - at:.2f}' for at in times]}, breaks {breaks} s before that"
 
     @contextmanager
     def breaking(self) -> Iterator[None]:

@@ -295,7 +295,7 @@ class Consumer(Worker):
         self.consumer = session.create_consumer(session.create_queue(SECOND))
 
     def step(self) -> None:
-        book = self.stage.book
+        book, began = self.stage.book, time.monotonic()
         copies: list[Copy] = []
         first: Message | None = None
         asked_at: float | None = None
@@ -315,7 +315,8 @@ class Consumer(Worker):
             first.acknowledge()
         except JMSError as error:
             if asked_at is None or error.error_code == "redelivered":
-                book.not_acked(copies, f"{self.kind}, {'before' if asked_at is None else 'after'} it asked: {error!r}")
+                why = f"{self.kind}, {'before' if asked_at is None else 'after'} it asked: {error!r}"
+                book.not_acked(copies, since=began, why=why)
                 self._give_back()
             else:
                 book.ack_unknown(copies)
