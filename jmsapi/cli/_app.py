@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -89,6 +90,12 @@ def _root(
     """Send and receive messages, look at a broker, try a selector."""
 
 
+@cache
+def _tree() -> Callable[..., object]:
+    """Return the commands as a tree that takes arguments. Typer would make it anew from all signatures for each command line."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -121,7 +128,7 @@ def _no_output(code: int) -> int:
 
 def _carried_out(arguments: Sequence[str]) -> int:
     try:
-        ended = app(list(arguments), prog_name="jmsapi", standalone_mode=False)
+        ended = _tree()(list(arguments), prog_name="jmsapi", standalone_mode=False)
     except _WrongUse as error:
         return _wrong_use(error)
     except typer.Abort:
