@@ -85,7 +85,7 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_text_of_the_greatest_length_is_refused_soon(text: str) -> None:
     times: list[float] = []
-    for _ in range(3):
+    while len(times) < 3 and min(times, default=2) >= 2:
         started = time.thread_time()
         error = refused(text)
         times.append(time.thread_time() - started)
