@@ -25,7 +25,7 @@ from jmsapi_stomp.answers import Done, finish
 from jmsapi_stomp.connection_settings import ConnectionSettings
 from jmsapi_stomp.control_frames import ControlFrame, ControlFrames
 from jmsapi_stomp.errors import broker_error, lost, shown, unknown, unknown_broker_kind, without
-from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.frames import Frame, UnreadableMessage
 from jmsapi_stomp.heartbeats import Heartbeats
 from jmsapi_stomp.pending_writes import PendingWrites
 from jmsapi_stomp.transport import StompTransport, StompyConnection
@@ -327,6 +327,8 @@ class StompConnection:
         try:
             self._take(frames)
         except ProviderError as fault:
+            if isinstance(fault, UnreadableMessage):
+                self._taking = next(number for number, frame in enumerate(frames) if frame is fault.frame)
             place = f"frame {first + self._taking} of the connection"
             text = f"the peer sent a frame that cannot be read: {fault.message} ({place})"
             self.end(ProviderError(ErrorKind.PROTOCOL, text, fatal=True))

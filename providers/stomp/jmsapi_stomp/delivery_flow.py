@@ -16,7 +16,7 @@ from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.consumer_release import ConsumerRelease, end_drains
 from jmsapi_stomp.consumer_table import ConsumerTable
 from jmsapi_stomp.context import StompContext
-from jmsapi_stomp.frames import Frame
+from jmsapi_stomp.frames import Frame, UnreadableMessage, text_of
 from jmsapi_stomp.handles import ConsumerHandle, StompTag
 from jmsapi_stomp.settlement import StompSettlement
 from jmsapi_stomp.subscribe_plan import Headers
@@ -157,7 +157,11 @@ class DeliveryFlow:
     # receiving
 
     def on_messages(self, frames: Sequence[Frame]) -> None:
-        """File what one read brought and hand on what there is credit for, in one batch for each consumer."""
+        """File what one read brought and hand on what there is credit for, in one batch for each consumer.
+
+        Raises:
+            UnreadableMessage: One of them names no subscription.
+        """
         behaviour, by_name = self._context.behaviour, self._table.by_name
         batches: dict[StompConsumer, list[Delivery]] = {}
         for frame in frames:
@@ -221,7 +225,17 @@ class DeliveryFlow:
         return False
 
     def _on_miss(self, name: bytes, frame: Frame) -> None:
-        """Acknowledge what a selector refused."""
+        """Acknowledge what a selector refused, and drop what comes late for a subscription that has ended.
+
+        Raises:
+            UnreadableMessage: The frame names no subscription, so that somebody may wait for it in vain.
+        """
+        if not name:
+            raise UnreadableMessage(frame, "it is a MESSAGE without a subscription")
+        try:
+            text_of(name)
+        except ProviderError as fault:
+            raise UnreadableMessage(frame, f"its subscription cannot be: {fault.message}") from fault
         consumer = self._table.misses.get(name)
         if consumer is not None and consumer.abandoned:
             self._release.seen(consumer, name.decode())

@@ -18,7 +18,7 @@ from typing import Final, TypeVar, overload
 
 from jmsapi.spi import ErrorKind, ProviderError
 
-__all__ = ["Frame", "FrameCutter", "command_frame", "escape", "header_lines", "text_of", "unescape"]
+__all__ = ["Frame", "FrameCutter", "UnreadableMessage", "command_frame", "escape", "header_lines", "text_of", "unescape"]
 
 T = TypeVar("T")
 _ESCAPABLE: Final = re.compile(r"[\\\n\r:]")
@@ -278,6 +278,19 @@ class Peek(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._frame.headers)
+
+
+class UnreadableMessage(ProviderError):
+    """A MESSAGE that no peer may send.
+
+    Args:
+        frame: The frame.
+        message: What is wrong with it.
+    """
+
+    def __init__(self, frame: Frame, message: str) -> None:
+        super().__init__(ErrorKind.PROTOCOL, message, fatal=True)
+        self.frame = frame
 
 
 class FrameCutter:

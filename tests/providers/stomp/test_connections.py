@@ -1243,6 +1243,8 @@ def test_a_connected_frame_that_breaks_the_protocol_is_named(dial: Dial, peer: P
         b"CONNECTED\nversion:1.2\n\n\0\n",
         b"\xff\x1b[2J\na:1\n\n\0\n",
         b"MESSAGE\nsubscription:1\n\n\0\nRECEIPT\nreceipt-id:\xff\n\n\0\n",
+        b"MESSAGE\nsubscription:\xff\ndestination:\xff\nmessage-id:\xff\n\nx\0\n",
+        b"MESSAGE\nmessage-id:1\n\nx\0\n",
     ],
 )
 def test_a_frame_that_cannot_be_read_ends_the_connection_by_an_error_that_names_it(dial: Dial, peer: Peer, frame: bytes) -> None:
