@@ -24,11 +24,13 @@ _WAIT_S = 30.0
 class _Client:
     """One connection of a client."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, channels: int | None) -> None:
         self.socket = sock
         self.connection, self.collector, self.transport = Connection(), Collector(), Transport(Transport.SERVER)
         self.connection.collect(self.collector)
         self.transport.sasl().allowed_mechs("ANONYMOUS")
+        if channels is not None:
+            self.transport.channel_max = channels - 1
         self.transport.bind(self.connection)
 
     def write(self) -> None:
@@ -46,6 +48,8 @@ class AmqpPeer:
 
     def __init__(self, product: str = "apache-activemq-artemis") -> None:
         self.product = product
+        self.channels: int | None = None
+        """How many sessions a connection may have; None leaves it to the engine."""
         self.sessions = 0
         """How many are open."""
         self.log: list[str] = []
@@ -132,7 +136,7 @@ class AmqpPeer:
             while not self._ended:
                 for key, _ in selector.select(_WAIT_S):
                     if key.fileobj is self._server:
-                        client = _Client(self._server.accept()[0])
+                        client = _Client(self._server.accept()[0], self.channels)
                         self._clients.append(client)
                         selector.register(client.socket, selectors.EVENT_READ, client)
                     elif key.fileobj is self._wake_in:

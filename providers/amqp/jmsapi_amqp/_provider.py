@@ -109,6 +109,8 @@ class AmqpProvider:
         self._clock = clock
         self._connection: AmqpConnection | None = None
         self._sessions: dict[int, _ProviderSession] = {}
+        self._beginning: list[WireSession] = []
+        """AMQP sessions that are being opened for one of these, once for each."""
         self._closed: Future[None] | None = None
         self._was_open = False
         """Whether the connection has been opened, so that its client id was accepted."""
@@ -214,16 +216,19 @@ class AmqpProvider:
     async def _open_session(self, *, transacted: bool) -> Handle:
         connection = self._io()
         context = connection.context
-        limit = context.behaviour.max_sessions
-        # One that is ending keeps its channel until the broker has answered.
-        in_use = len(context.sessions) + len(context.ending)
-        if limit is not None and in_use >= limit and not context.idle_sessions and self._sessions:
-            wire = min((session.wire for session in self._sessions.values()), key=lambda wire: wire.users)
+        # Those that are only being opened count, too: who gives up waiting may have asked for any number of them.
+        shared = [*(session.wire for session in self._sessions.values()), *self._beginning]
+        if context.behaviour.max_sessions is not None and context.free_sessions <= 0 and not context.idle_sessions and shared:
+            wire = min(shared, key=lambda wire: wire.users)
             wire.users += 1
         else:
             wire = open_wire_session(context)
             wire.transacted = transacted
-        await wire.opened
+        self._beginning.append(wire)
+        try:
+            await wire.opened
+        finally:
+            self._beginning.remove(wire)
         context.traffic.serial += 1
         handle = SessionHandle(context.traffic.serial, transacted=transacted)
         attach = partial(connection.broker.open_coordinator, context, wire)

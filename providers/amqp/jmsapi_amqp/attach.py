@@ -15,7 +15,17 @@ from jmsapi_amqp.draining import drain_answered
 from jmsapi_amqp.engine import Pointer
 from jmsapi_amqp.links import ReceiverLink, SenderLink, WireSession
 
-__all__ = ["Source", "Target", "attach_receiver", "attach_sender", "end_link", "end_session", "open_wire_session"]
+__all__ = [
+    "Source",
+    "Target",
+    "attach_receiver",
+    "attach_sender",
+    "end_link",
+    "end_session",
+    "leave_session",
+    "open_wire_session",
+    "session_with_room",
+]
 
 _WINDOW: Final = 0x7FFF_0000
 """The session's window in bytes: link credit alone limits what comes."""
@@ -54,7 +64,11 @@ class Target:
 
 
 def open_wire_session(context: ConnectionContext) -> WireSession:
-    """Begin an AMQP session, or take an idle one; what is opened on it is pipelined behind."""
+    """Begin an AMQP session, or take an idle one; what is opened on it is pipelined behind.
+
+    Raises:
+        ProviderError: RESOURCE; both sides allow no more of them.
+    """
     if context.link_lost is not None:
         raise context.link_lost
     while context.idle_sessions:
@@ -62,6 +76,9 @@ def open_wire_session(context: ConnectionContext) -> WireSession:
         if idle.pointer is not None:
             idle.users = 1
             return idle
+    most = engine.transport_channel_max(context.traffic.transport) + 1
+    if len(context.sessions) + len(context.ending) >= most:
+        raise ProviderError(ErrorKind.RESOURCE, f"the broker allows no more than {most} sessions of a connection")
     pointer = engine.new_session(context.engine_connection)
     engine.session_set_incoming_capacity(pointer, _WINDOW)
     engine.session_open(pointer)
@@ -70,11 +87,40 @@ def open_wire_session(context: ConnectionContext) -> WireSession:
     return session
 
 
+def session_with_room(context: ConnectionContext, session: WireSession | None) -> tuple[WireSession, bool]:
+    """Return a session for one more link, and whether the link holds a use of it, to be given up by ``leave_session``.
+
+    That is the session itself, or where it has as many links as the broker allows, one that such links share.
+    """
+    most = context.behaviour.max_links
+    if session is not None and (most is None or len(session.links) < most):
+        return session, False
+    for other in context.further_sessions:
+        if other.pointer is not None and (most is None or other.users < most):
+            other.users += 1
+            return other, True
+    further = open_wire_session(context)
+    context.further_sessions.append(further)
+    return further, True
+
+
+def leave_session(context: ConnectionContext, session: WireSession) -> None:
+    """Give up a link's use of a session, which ends with the last one."""
+    session.users -= 1
+    if session.users == 0:
+        if session in context.further_sessions:
+            context.further_sessions.remove(session)
+        end_session(context, session)
+
+
 def _pointer(context: ConnectionContext, session: WireSession, asked: str) -> Pointer:
     if context.link_lost is not None:
         raise context.link_lost
     if session.pointer is None:
         raise ProviderError(ErrorKind.CLOSED, f"{asked}: the session has ended")
+    most = context.behaviour.max_links
+    if most is not None and len(session.links) >= most:
+        raise ProviderError(ErrorKind.RESOURCE, f"{asked}: the session has {most} links, and the broker allows no more")
     return session.pointer
 
 
@@ -186,7 +232,7 @@ async def end_link(context: ConnectionContext, link: SenderLink | ReceiverLink, 
     if link.own_session:
         # Once, though its consumer and its session may be released at the same time: by now it may be somebody else's.
         link.own_session = False
-        end_session(context, link.session)
+        leave_session(context, link.session)
 
 
 def end_session(context: ConnectionContext, session: WireSession) -> None:

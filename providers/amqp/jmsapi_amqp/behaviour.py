@@ -15,6 +15,8 @@ class Behaviour:
     """The broker's annotation ``x-opt-delivery-count`` or the header's ``first-acquirer`` tells of an earlier delivery."""
     max_sessions: int | None = None
     """AMQP sessions that a connection may have; beyond, the application's sessions share them."""
+    max_links: int | None = None
+    """Links that an AMQP session may have; the engine writes nothing more after one that the broker has no handle for."""
     keeps_sessions: bool = False
     """AMQP sessions are used again rather than ended."""
     fails_with_session: bool = False

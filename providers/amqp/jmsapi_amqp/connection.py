@@ -328,8 +328,10 @@ class AmqpConnection:
         for promise in list(context.pending):
             promise.fail(cause)
         context.opened.fail(cause)
-        for everything in (context.ending, context.idle_sessions, context.pending, context.links, context.by_number):
+        for everything in (context.ending, context.idle_sessions, context.further_sessions, context.pending):
             everything.clear()
+        context.links.clear()
+        context.by_number.clear()
         context.sessions.clear()
         context.traffic.incoming.clear()
         context.traffic.filled.clear()

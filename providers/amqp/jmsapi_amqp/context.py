@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from jmsapi.spi import Capabilities, Clock, Events, ProviderError
 from jmsapi.wire import Promise, spawn
+from jmsapi_amqp import engine
 from jmsapi_amqp.behaviour import Behaviour
 from jmsapi_amqp.closed_links import ClosedLinks
 from jmsapi_amqp.engine import Pointer
@@ -93,6 +94,8 @@ class ConnectionContext:
         """Sessions that we have ended and the broker has not yet."""
         self.idle_sessions: list[WireSession] = []
         """Open sessions without a link, to be used again."""
+        self.further_sessions: list[WireSession] = []
+        """Sessions of links for which there was no room elsewhere."""
         self.links: dict[Pointer, SenderLink | ReceiverLink] = {}
         self.by_number: dict[int, SenderLink | ReceiverLink] = {}
         self.closed_links = ClosedLinks()
@@ -105,6 +108,14 @@ class ConnectionContext:
         """Promises that belong to no link; broken when the connection ends."""
         self.link_lost: ProviderError | None = None
         self.ended = False
+
+    @property
+    def free_sessions(self) -> int:
+        """How many sessions can be begun; one that is ending keeps its channel until the broker has answered."""
+        most = engine.transport_channel_max(self.traffic.transport) + 1
+        if self.behaviour.max_sessions is not None:
+            most = min(most, self.behaviour.max_sessions)
+        return most - len(self.sessions) - len(self.ending)
 
     def fail(self, error: ProviderError) -> None:
         """Take the connection for lost; its loop ends with the next turn."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from jmsapi.spi import ErrorKind, ProviderError
 from jmsapi_amqp import engine
-from jmsapi_amqp.attach import end_session
+from jmsapi_amqp.attach import leave_session
 from jmsapi_amqp.causes import cause_of
 from jmsapi_amqp.close_handshake import CloseHandshake
 from jmsapi_amqp.context import ConnectionContext
@@ -166,7 +166,7 @@ class Dispatch:
         if link.own_session and not asked_for:
             # Nobody else would end it: who releases the link finds none.
             link.own_session = False
-            end_session(context, link.session)
+            leave_session(context, link.session)
         if handle is not None and tells:
             context.events.on_closed(handle, error)
 

@@ -57,6 +57,8 @@ transport_pending: Callable[[Pointer], int] = _c.pn_transport_pending
 transport_pop: Callable[[Pointer, int], None] = _c.pn_transport_pop
 transport_close_tail: Callable[[Pointer], int] = _c.pn_transport_close_tail
 transport_close_head: Callable[[Pointer], int] = _c.pn_transport_close_head
+transport_channel_max: Callable[[Pointer], int] = _c.pn_transport_get_channel_max
+"""The highest channel that both sides allow; one session more is a fault after which the engine writes nothing."""
 transport_closed: Callable[[Pointer], bool] = _c.pn_transport_closed
 transport_condition: Callable[[Pointer], Pointer] = _c.pn_transport_condition
 transport_tick: Callable[[Pointer, int], int] = _c.pn_transport_tick

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import jmsapi
-from jmsapi.spi import Address, ConsumerSpec, ErrorKind, MessageKind, PlainEnvelope, ProviderError
+from jmsapi.spi import Address, ConsumerSpec, DestinationKind, ErrorKind, MessageKind, PlainEnvelope, ProviderError
 from jmsapi.wire import Promise
 from jmsapi_amqp.trace import redact
 from jmsapi_conformance.brokers import Broker
@@ -154,6 +154,50 @@ def test_more_sessions_than_rabbitmq_allows_share_what_there_is(rabbitmq: Broker
         line.receive(consumers[-1])
         for session in sessions:
             line.provider.release(session).result(30)
+
+
+def test_sessions_asked_for_all_at_once_are_no_more_than_rabbitmq_allows(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
+    """As by sends that are cancelled before the first session is there."""
+    line = dial(rabbitmq)
+    sessions = [future.result(30) for future in [line.provider.open_session(transacted=False) for _ in range(200)]]
+    line.send(queue)
+    line.receive(line.provider.open_consumer(sessions[-1], ConsumerSpec(queue)).result(30))
+
+
+def test_more_links_than_rabbitmq_allows_a_session_go_to_other_sessions(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
+    """256 of one session; proton's engine falls silent with one more."""
+    line = dial(rabbitmq)
+    session = line.session()
+    for _ in range(2):
+        producers = [line.provider.open_producer(session, queue).result(30) for _ in range(320)]
+        consumers = [
+            future.result(30) for future in [line.provider.open_consumer(session, ConsumerSpec(queue)) for _ in range(320)]
+        ]
+        for number in (0, 300, 319):
+            line.provider.send(producers[number], PlainEnvelope(MessageKind.TEXT, queue, str(number)), None, number)
+            assert line.events.answer(number) is None
+            assert [delivery.envelope.body for delivery in line.receive(consumers[number])] == [str(number)]
+        for handle in (*producers, *consumers):
+            line.provider.release(handle).result(30)
+
+
+def test_delayed_messages_have_room_where_every_session_is_in_use(rabbitmq: Broker, dial: Dial, queue: Address) -> None:
+    line = dial(rabbitmq)
+    for _ in range(70):
+        line.provider.open_session(transacted=False).result(30)
+    now_ms = int(time.time() * 1000)
+    tokens = [line.post(queue, str(number), delivery_time=now_ms + 1000 * number) for number in range(1, 13)]
+    assert [line.events.answer(token) for token in tokens] == [None] * 12
+
+
+def test_a_producer_that_is_refused_leaves_no_session_behind(rabbitmq: Broker, dial: Dial) -> None:
+    line = dial(rabbitmq, rabbit_declare=False)
+    missing = Address(DestinationKind.QUEUE, f"missing-{time.time_ns()}")
+    for _ in range(70):
+        error = line.provider.open_producer(line.session(), missing).exception(30)
+        assert isinstance(error, ProviderError)
+        assert error.kind is ErrorKind.DESTINATION
+    assert len(line.wire._connection.context.sessions) < 5
 
 
 # ---------------------------------------------------------------- losing the link

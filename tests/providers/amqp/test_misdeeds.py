@@ -352,3 +352,19 @@ def test_a_stop_ends_a_drain_that_still_looks_for_messages(peer: AmqpPeer, dial:
     for each in (drained, stopped):
         each.result(30)
     assert peer.do(lambda: len(peer.drains)) == 0
+
+
+def test_a_session_more_than_the_peer_allows_is_refused_and_costs_nobody_else_anything(
+    peer: AmqpPeer, dial: Dial, queue: Address, until: Until
+) -> None:
+    peer.channels = 3
+    line = dial(peer.url)
+    line.send(queue, "before")
+    opened = [line.provider.open_session(transacted=False) for _ in range(6)]
+    errors = [future.exception(30) for future in opened]
+    assert [error for error in errors if error is None] == [None] * 2
+    assert {error.kind for error in errors if isinstance(error, ProviderError)} == {ErrorKind.RESOURCE}
+    line.send(queue, "after")
+    line.provider.release(opened[0].result()).result(30)
+    # The channel is free when the peer has answered.
+    until(lambda: line.provider.open_session(transacted=False).exception(30) is None)

@@ -22,7 +22,7 @@ from jmsapi.spi import (
     ProviderError,
 )
 from jmsapi.wire import Promise
-from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, open_wire_session
+from jmsapi_amqp.attach import Source, Target, attach_receiver, attach_sender, leave_session, open_wire_session, session_with_room
 from jmsapi_amqp.behaviour import Behaviour
 from jmsapi_amqp.brokers.base import AmqpBroker
 from jmsapi_amqp.brokers.rabbit_delay import DelayQueues
@@ -45,8 +45,8 @@ _QUEUES: Final = "/queues/"
 _EXCHANGES: Final = "/exchanges/"
 _LOOK_S: Final = 0.5
 """How long opening waits for the management node."""
-_OWN_SESSIONS: Final = 48
-"""Sessions of a connection up to which each link has its own; the broker allows 64."""
+_SHARED_SESSIONS: Final = 12
+"""Sessions that are left to the application when each link so far has one of its own."""
 
 
 class Rabbit(AmqpBroker):
@@ -61,7 +61,8 @@ class Rabbit(AmqpBroker):
         acquirer_tells=True,
         # A quorum queue drops or dead-letters a message after so many returns, 20 by default (4.0.5).
         returns_at_once=True,
-        max_sessions=60,
+        max_sessions=60,  # of 64
+        max_links=250,  # of 256; 4.0.5
         # 4.0.5 now and then leaves a begin unanswered that comes right behind the end of the channel's last session, also when
         # it has answered that end.
         keeps_sessions=True,
@@ -162,33 +163,41 @@ class Rabbit(AmqpBroker):
 
     # ------------------------------------------------------------------------------------------------ links
 
+    @staticmethod
+    def _is_alone(context: ConnectionContext) -> bool:
+        """Return whether the next link has a session for itself."""
+        return bool(context.idle_sessions) or context.free_sessions > _SHARED_SESSIONS
+
     def _session(self, context: ConnectionContext, session: WireSession) -> tuple[WireSession, bool]:
-        if context.idle_sessions or len(context.sessions) < _OWN_SESSIONS:
-            return open_wire_session(context), True
-        return session, False
+        """Return a session for a link, and whether the link holds a use of it."""
+        return (open_wire_session(context), True) if self._is_alone(context) else session_with_room(context, session)
 
     async def _attach(
         self, context: ConnectionContext, session: WireSession, source: Source, spec: ConsumerSpec, asked: str
     ) -> ReceiverLink:
         """Attach to a queue, which is made when there is none: the node that makes queues does not answer in a memory alarm."""
-        for known in (False, True):
-            wire, is_own = self._session(context, session)
-            if not known and not is_own and spec.address.kind is DestinationKind.QUEUE:
+        known = spec.address.kind is not DestinationKind.QUEUE
+        while True:
+            if not known and not self._is_alone(context):
                 # A refused attach would cost the session of others.
                 await self._need_queue(spec.address.name, asked)
+                known = True
+            wire, holds = self._session(context, session)
             # 4.0.5 takes the flow that opens a session's window for credit when a receiver is attached in the same breath:
             # it names the link, without the delivery count that the broker's attach is only about to tell.
             await wire.opened
             try:
                 link = await attach_receiver(context, wire, source, spec.address, asked)
             except ProviderError as error:
-                if known or spec.address.kind is not DestinationKind.QUEUE or error.kind is not ErrorKind.DESTINATION:
+                if holds:
+                    leave_session(context, wire)
+                if known or error.kind is not ErrorKind.DESTINATION:
                     raise
                 await self._need_queue(spec.address.name, asked)
-                continue
-            link.own_session = is_own
-            return link
-        raise ProviderError(ErrorKind.DESTINATION, f"{asked}: there is no such queue")
+                known = True
+            else:
+                link.own_session = holds
+                return link
 
     async def _need_queue(self, name: str, asked: str) -> None:
         """See that a queue exists, making it if we may: a refused attach would cost the session."""
@@ -255,17 +264,21 @@ class Rabbit(AmqpBroker):
 
     async def open_producer(self, context: ConnectionContext, session: WireSession, destination: Address | None) -> SenderLink:
         """Attach a producer to a queue, an exchange, or nothing in particular."""
-        wire, is_own = self._session(context, session)
-        if destination is None:
-            link = await attach_sender(context, wire, Target(None), "send")
-        else:
+        target, asked = Target(None), "send"
+        if destination is not None:
             self.check_sent_to(destination)
-            asked = f"send to {destination.name!r}"
+            target, asked = Target(self.to_wire(destination)), f"send to {destination.name!r}"
             if destination.kind is DestinationKind.QUEUE:
                 await self._need_queue(destination.name, asked)
-            link = await attach_sender(context, wire, Target(self.to_wire(destination)), asked)
-            link.topic = destination.kind.is_topic
-        link.own_session = is_own
+        wire, holds = self._session(context, session)
+        try:
+            link = await attach_sender(context, wire, target, asked)
+        except ProviderError:
+            if holds:
+                leave_session(context, wire)
+            raise
+        link.topic = destination is not None and destination.kind.is_topic
+        link.own_session = holds
         return link
 
     async def release(self, context: ConnectionContext, link: SenderLink | ReceiverLink) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import Address, ErrorKind, ProviderError
 from jmsapi.wire import Promise
-from jmsapi_amqp.attach import Target, attach_sender, end_link, open_wire_session
+from jmsapi_amqp.attach import Target, attach_sender, end_link, leave_session, open_wire_session, session_with_room
 from jmsapi_amqp.context import ConnectionContext
 from jmsapi_amqp.links import SenderLink
 from jmsapi_amqp.management import Management, part
@@ -60,7 +60,12 @@ class DelayQueues:
             return link
         promise = self._opening[queue] = context.add_promise(Promise[SenderLink]())
         try:
-            link = await attach_sender(context, open_wire_session(context), Target(f"/queues/{part(queue)}"), asked)
+            wire = open_wire_session(context) if context.free_sessions > 0 else session_with_room(context, None)[0]
+            try:
+                link = await attach_sender(context, wire, Target(f"/queues/{part(queue)}"), asked)
+            except ProviderError:
+                leave_session(context, wire)
+                raise
         except ProviderError as error:
             promise.fail(error)
             raise
