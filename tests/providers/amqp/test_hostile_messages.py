@@ -13,7 +13,7 @@ import pytest
 
 import jmsapi
 from jmsapi.spi import Address, DestinationKind, ErrorKind, MessageKind, ProviderError
-from jmsapi_amqp.codec import ReceivedEnvelope, decode_value, quick_delivery_count
+from jmsapi_amqp.codec import ReceivedEnvelope, decode_value, quick_delivery_count, sections
 
 from ...data.colliding_numbers import colliding_numbers
 from ...peers.amqp_peer import AmqpPeer
@@ -77,6 +77,12 @@ def test_a_message_of_millions_of_values_is_refused_before_they_are_made(value: 
         assert refused.value.kind is ErrorKind.FORMAT
     assert found.wire()[0].startswith(head)
     assert quick_delivery_count(head + LARGE[value], acquirer_tells=True) == 1
+
+
+@pytest.mark.parametrize("value", LARGE)
+def test_a_header_that_is_no_list_is_not_read_for_its_count(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sections, "decode_value")
+    assert quick_delivery_count(b"\x00\x53\x70" + LARGE[value], acquirer_tells=True) == 1
 
 
 def test_a_large_message_of_few_values_is_read() -> None:

@@ -68,7 +68,8 @@ def quick_delivery_count(raw: bytes, acquirer_tells: bool) -> int:
         1 and up; 1 when the header cannot be read, which its properties will then say.
     """
     if raw[:4] != b"\x00\x53\x70\xc0":
-        if raw[:3] != b"\x00\x53\x70" or raw[3:4] == b"\x45":
+        # An array, say, would be read in full to find its end, here on the thread that reads what comes.
+        if raw[:4] != b"\x00\x53\x70\xd0":
             return 1
     elif raw[5:6] < b"\x04":
         return 1
