@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
@@ -542,15 +543,24 @@ class SessionParts:
         """
         state = self.state
         orderly = yield from self.dispatcher.idle_steps(deadline)
-        received_all = yield ConditionWait(
-            state.changed,
-            lambda: not self.in_flight and not any(one.receiving for one in state.consumers.values()),
-            deadline.remaining(),
-        )
+        received_all = yield ConditionWait(state.changed, self._all_received(), deadline.remaining())
         joined = yield from self.dispatcher.join_steps(deadline)
         quiet = yield from self.sends.quiet_steps(deadline)
         if not (orderly and received_all and joined and quiet):
             _log.warning("close: a listener or a send of %s is still under way; going on without it", state.name)
+
+    def _all_received(self) -> Callable[[], bool]:
+        """Return a predicate: no receive is pending. Asked after each that ends, it looks at all of them only at last."""
+        state = self.state
+        with state.lock:
+            pending = deque(state.consumers.values())
+
+        def holds() -> bool:
+            while pending and not pending[0].receiving:
+                pending.popleft()
+            return not pending and not self.in_flight and not any(one.receiving for one in state.consumers.values())
+
+        return holds
 
     def shut_steps(self, deadline: Deadline) -> Steps[None]:
         """Roll back and give everything back to the provider. After ``quiesce_steps``."""

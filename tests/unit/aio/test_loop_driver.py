@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +15,7 @@ import pytest
 import jmsapi
 import jmsapi.aio
 from jmsapi import Message
+from jmsapi._core.acknowledgement.ledger import Inbox, Ledger
 from jmsapi._core.pending_sends import PendingSend, PendingSends
 from jmsapi._core.waiting import AnswerWait, Deadline, PendingWait, StateCondition, Steps, Window
 from jmsapi.aio.loop_driver import LoopDriver
@@ -163,6 +164,26 @@ def test_ten_thousand_consumers_that_wait_cost_no_thread() -> None:
         return threads, right
 
     assert asyncio.run(program()) == (0, many // 10)
+
+
+def test_a_close_that_ends_many_receives_does_not_look_at_all_of_them_after_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    count = Ledger.in_flight
+
+    def counted(ledger: Ledger, inboxes: Iterable[Inbox], lent: int) -> int:
+        looks.append(lent)
+        return count(ledger, inboxes, lent)
+
+    async def program() -> None:
+        async with jmsapi.aio.connection_factory(f"inproc://many-{uuid.uuid4().hex}").create_context() as context:
+            consumers = [await context.create_consumer(context.create_queue(str(n))) for n in range(50)]
+            waiting = [asyncio.create_task(consumer.receive()) for consumer in consumers]
+            await asyncio.sleep(0)
+            monkeypatch.setattr(Ledger, "in_flight", counted)
+        assert await asyncio.gather(*waiting) == [None] * 50
+
+    asyncio.run(program())
+    assert 1 <= len(looks) < 10
 
 
 def test_a_change_that_concerns_one_asks_no_other() -> None:
