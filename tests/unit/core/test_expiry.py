@@ -88,6 +88,14 @@ def test_a_message_that_expired_on_its_way_is_no_reason_to_suspect_the_clock(cap
     assert caplog.records == []
 
 
+def test_what_expires_a_moment_after_it_came_has_expired_here_and_what_came_at_that_moment_has_not() -> None:
+    at_once = SetClock(SENT_MS + LIFE_MS)
+    assert not Expiry(at_once, local=False).is_over(message(), 0.0)
+    just_before = SetClock(SENT_MS + LIFE_MS - 1)
+    just_before.pass_time(0.001)
+    assert Expiry(just_before, local=False).is_over(message(), 0.0)
+
+
 def test_this_machines_clock_decides_where_it_is_asked_to(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "jmsapi.expiry")
     clock = SetClock(SENT_MS + 3_600_000)

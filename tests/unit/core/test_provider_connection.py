@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,7 +14,21 @@ import jmsapi
 import jmsapi_inproc
 from jmsapi._core.plugins import providers
 from jmsapi._emulation.forwarding import Forwarding
-from jmsapi.spi import VERSION, Capabilities, Clock, ErrorKind, Events, Provider, ProviderError
+from jmsapi.spi import (
+    VERSION,
+    Address,
+    Capabilities,
+    Clock,
+    Delivery,
+    DestinationKind,
+    ErrorKind,
+    Events,
+    MessageKind,
+    PlainEnvelope,
+    Provider,
+    ProviderError,
+    Tag,
+)
 from jmsapi.spi.options import ProviderOptions
 
 CAUSE = ProviderError(ErrorKind.CONNECTION, "the broker went away", fatal=True)
@@ -86,3 +101,16 @@ def test_a_link_lost_while_the_client_id_is_set_is_reported_once_and_is_that_of_
         connection.start()
     connection.close()
     assert [str(error) for error in reported] == ["the connection is lost: the broker went away"]
+
+
+def test_each_message_that_comes_for_a_consumer_that_is_gone_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "jmsapi")
+    with jmsapi.connection_factory(f"inproc://{uuid.uuid4().hex}").create_connection() as connection:
+        link = connection.link  # type: ignore[attr-defined]
+        address = Address(DestinationKind.QUEUE, "q")
+        envelopes = [PlainEnvelope(MessageKind.TEXT, address, "x", message_id=f"ID:{n}") for n in (1, 2)]
+        caplog.clear()
+        link.on_deliveries("it is gone", [Delivery(Tag(), envelope, 1) for envelope in envelopes])
+        assert [record.getMessage() for record in caplog.records] == [
+            f"link {link.number}: message ID:{n} of 'q' is for a consumer that is gone" for n in (1, 2)
+        ]

@@ -452,6 +452,19 @@ def test_the_connection_listener_hears_of_interruption_attempts_and_resumption_a
     assert problems == []
 
 
+def test_a_closed_connection_has_no_connection_listener_and_takes_none(bench: Bench) -> None:
+    _, factory, _ = bench
+    connection = factory().create_connection()
+    told = Told()
+    jmsapi.set_connection_listener(connection, told)
+    assert connection.connection_listener is told  # type: ignore[attr-defined]
+    connection.close()
+    with pytest.raises(jmsapi.IllegalStateException):
+        _ = connection.connection_listener  # type: ignore[attr-defined]
+    with pytest.raises(jmsapi.IllegalStateException):
+        jmsapi.set_connection_listener(connection, None)
+
+
 def test_with_attempts_exhausted_everything_pending_fails_and_the_exception_listener_hears_of_it_once(bench: Bench) -> None:
     line, factory, _ = bench
     problems: list[JMSException] = []

@@ -129,6 +129,27 @@ def test_a_session_that_is_closed_in_a_transaction_gives_back_what_it_has_not_re
         connection.close()
 
 
+def test_a_connection_that_is_closed_in_a_transaction_has_its_session_closed_at_once_and_its_work_committed() -> None:
+    factory = jmsapi.connection_factory("inproc://container-mode")
+    transactions = LocalTransactions()
+    with factory.create_context() as outside:
+        queue = outside.create_queue("closed-in-a-transaction")
+        with container_mode(transactions), transactions.begin():
+            connection = factory.create_connection()
+            session = connection.create_session()
+            producer = session.create_producer(queue)
+            producer.send(session.create_text_message("before"))
+            late = session.create_text_message("after")
+            connection.close()
+            for use in (session.create_message, lambda: producer.send(late), connection.create_session):
+                with pytest.raises(IllegalStateException) as caught:
+                    use()
+                assert caught.value.error_code == "closed"
+        with outside.create_consumer(queue) as consumer:
+            assert consumer.receive_body(str, 20_000) == "before"
+            assert consumer.receive_no_wait() is None
+
+
 def test_a_connection_with_distributed_transactions_is_its_users_own() -> None:
     factory = jmsapi.connection_factory("inproc://container-mode")
     assert isinstance(factory, jmsapi.XAConnectionFactory)

@@ -45,3 +45,22 @@ def test_a_message_that_does_not_fit_has_none(caplog: pytest.LogCaptureFixture) 
     lines = [record for record in caplog.records if record.name == "jmsapi.listener"]
     assert len(lines) == 3
     assert not any(record.exc_info for record in lines)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_batch_that_fails_is_named_by_its_first_message_and_how_many_others_there_are(
+    caplog: pytest.LogCaptureFixture, size: int
+) -> None:
+    with a_bench() as bench, caplog.at_level(logging.WARNING, "jmsapi.listener"):
+        bench.send(*["text"] * size)
+
+        def fail(messages: list[Message]) -> None:
+            raise ValueError("never")
+
+        terms = {"batchSize": size, "batchWaitMs": 20_000, "redeliveryLimit": 0, "redeliveryAction": "Delete"}
+        with bench.listening(fail, batch=True, on_error=None, **terms) as deployment:
+            wait_until(lambda: deployment.health.endpoints[0].given_up == size, "they are given up")
+    first = next(record.getMessage() for record in caplog.records if record.name == "jmsapi.listener")
+    named = re.match(r"listener: message ID:\S+ of 'q'(?: and (\d+) more)?:? ", first)
+    assert named is not None, first
+    assert named[1] == (None if size == 1 else str(size - 1)), first

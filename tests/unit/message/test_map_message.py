@@ -147,3 +147,14 @@ def test_a_sent_body_does_not_change_with_the_message(bench: Any, message: Any) 
     second = bench.freeze(message)
     message.clear_body()
     assert (first.body, second.body, bench.freeze(message).body) == ({"a": 1}, {"a": 2}, {})
+
+
+def test_a_body_that_was_sent_is_copied_once_and_not_by_each_write(bench: Any, message: Any) -> None:
+    message.set_int("a", 1)
+    bench.freeze(message)
+    message.set_int("b", 2)
+    body = message._entries
+    for name in ("c", "d"):
+        message.set_int(name, 3)
+        assert message._entries is body
+    assert body == {"a": 1, "b": 2, "c": 3, "d": 3}

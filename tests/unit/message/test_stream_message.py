@@ -254,6 +254,17 @@ def test_a_sent_body_does_not_grow_with_the_message(bench: Any, message: Any) ->
     assert (list(first.body), list(second.body), list(bench.freeze(message).body)) == ([1], [1, 2], [3])
 
 
+def test_a_body_that_was_sent_is_copied_once_and_not_by_each_write(bench: Any, message: Any) -> None:
+    message.write_int(1)
+    bench.freeze(message)
+    message.write_int(2)
+    body = message._items
+    for value in (3, 4):
+        message.write_int(value)
+        assert message._items is body
+    assert body == [1, 2, 3, 4]
+
+
 def test_clearing_makes_it_write_only_and_empty(bench: Any, message: Any) -> None:
     message.write_int(1)
     incoming = bench.pass_on(message)
