@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+import jmsapi.xa
 import jmsapi_inproc
-from jmsapi.spi import DONE, Address, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
+from jmsapi.spi import DONE, Address, BranchId, ConsumerSpec, DestinationKind, ErrorKind, Outcome, ProviderError, SystemClock
 from jmsapi.spi.options import ProviderOptions
 from jmsapi_inproc.connection import InprocProvider
 from jmsapi_inproc.options import InprocOptions
+from jmsapi_inproc.xa.provider import InprocXAProvider
 
 
 def refused(call, kind):
@@ -246,3 +248,61 @@ def test_a_connection_can_be_closed_amid_a_call_of_the_same_thread(bench):
     line.send(topic, "a")
     assert [tap.texts() for tap in taps] == [["a"], [], ["a"]]
     assert line.tap("q").take_texts() == ["held"]
+
+
+def test_an_error_says_whether_the_connection_was_never_opened_or_is_closed(bench):
+    provider = InprocProvider(InprocOptions(host=bench.name), bench.clock)
+
+    def said():
+        with pytest.raises(ProviderError) as caught:
+            provider.open_session(transacted=False).result(0)
+        return caught.value.kind, caught.value.message
+
+    assert said() == (ErrorKind.CLOSED, "the connection has not been opened")
+    provider.open(bench.connect().events).result(0)
+    provider.open_session(transacted=False).result(0)
+    provider.close().result(0)
+    assert said() == (ErrorKind.CLOSED, "the connection, session, producer or consumer is closed")
+
+
+class Discarding:
+    """The lock of a broker that is discarded just before the next call has it.
+
+    Args:
+        name: The broker's.
+        lock: Its own.
+    """
+
+    def __init__(self, name, lock):
+        self._name = name
+        self._lock = lock
+
+    def __enter__(self):
+        name, self._name = self._name, ""
+        if name:
+            assert jmsapi_inproc.discard(name)
+        self._lock.__enter__()
+
+    def __exit__(self, *raised):
+        self._lock.__exit__(*raised)
+
+
+@pytest.mark.parametrize("call", ["credit", "drain", "start_branch"])
+def test_a_call_that_waits_for_its_turn_while_the_broker_is_discarded_is_told_so(bench, call):
+    provider = InprocXAProvider(InprocOptions(host=bench.name), bench.clock)
+    provider.open(bench.connect().events).result(0)
+    session = provider.open_session(transacted=True).result(0)
+    consumer = provider.open_consumer(session, ConsumerSpec(bench.queue("q"))).result(0)
+    broker = provider._broker
+    broker.lock = Discarding(bench.name, broker.lock)
+    calls = {
+        "credit": lambda: provider.credit(consumer, 1),
+        "drain": lambda: provider.drain(consumer),
+        "start_branch": lambda: provider.start_branch(session, BranchId(1, b"g", b"b"), jmsapi.xa.TMNOFLAGS),
+    }
+    with pytest.raises(ProviderError, match="closed") as caught:
+        calls[call]().result(0)
+    if call == "start_branch":
+        assert caught.value.code == jmsapi.xa.XAER_PROTO
+    else:
+        assert caught.value.kind is ErrorKind.CLOSED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -153,3 +154,15 @@ def test_a_branch_that_is_not_prepared_outlives_the_last_connection(file):
     with xa_context(file) as context:
         context.xa_resource.commit(XID, True)
     assert file.texts("q") == ["x"]
+
+
+def test_a_store_that_only_keeps_a_branch_has_no_thread(file):
+    before = set(threading.enumerate())
+    with xa_context(file) as context:
+        context.xa_resource.start(XID, TMNOFLAGS)
+        context.create_producer().send(context.create_queue("q"), "x")
+        context.xa_resource.end(XID, TMSUCCESS)
+        assert "jmsapi-store" in {thread.name for thread in set(threading.enumerate()) - before}
+    assert "jmsapi-store" not in {thread.name for thread in set(threading.enumerate()) - before}
+    with xa_context(file) as context:
+        context.xa_resource.rollback(XID)

@@ -101,3 +101,12 @@ def test_an_error_can_be_pickled() -> None:
 
 def test_an_error_is_a_value_error() -> None:
     assert isinstance(refused("a ="), ValueError)
+
+
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0)])
+def test_of_the_control_characters_a_name_may_hold_those_that_java_ignores_in_one(code: int) -> None:
+    name = f"a{chr(code)}b"
+    if code <= 0x08 or 0x0E <= code <= 0x1B or code >= 0x7F:
+        assert compile_selector(f"{name} = 1").identifiers == {name}
+    else:
+        refused(f"{name} = 1")
