@@ -136,6 +136,7 @@ fuzz: $(VENV)/all.stamp ## Feed mutated bytes to the parsers of both wires and t
 
 mutants: $(VENV)/all.stamp ## Break the code in forty ways by hand and in 160 by chance; tests must notice each: tests/mutants/RESULTS.md
 	$(PIP) --group mutants
+	$(BIN)/python -m pytest -q tests/mutants/test_choosing.py
 	$(BIN)/python tests/mutants/core_mutants.py
 	$(BIN)/python -m tests.mutants.chosen_mutants $(ARGS)
 

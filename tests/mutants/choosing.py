@@ -134,7 +134,7 @@ def choose(seed: int, tried: Collection[tuple[str, int]] = ()) -> list[Chosen]:
     """Return mutants, each of another line, so that with those that were tried each group has as many as it should.
 
     Args:
-        seed: The same seed, sources and lines that were tried give the same mutants.
+        seed: With the same sources it gives the same mutants, whichever of them were tried.
         tried: The file and line of each that was.
     """
     groups = group_of_each_file()
@@ -142,8 +142,8 @@ def choose(seed: int, tried: Collection[tuple[str, int]] = ()) -> list[Chosen]:
     chosen: list[Chosen] = []
     for group, (count, _) in GROUPS.items():
         if had[group] < count:
-            dice = random.Random(f"{seed} {group} {had[group]}" if had[group] else f"{seed} {group}")
-            chosen += _of_group(group, count - had[group], dice, tried)
+            # The dice of the first run: they pass over what was tried, and come to what it would have tried next.
+            chosen += _of_group(group, count - had[group], random.Random(f"{seed} {group}"), tried)
     return chosen
 
 

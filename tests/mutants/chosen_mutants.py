@@ -6,7 +6,8 @@ One process collects the tests that need no broker, and forks for all that follo
 each line that is to change, which tells what tests run it and how long they take. Then, for each mutant, a child changes the code
 of one function, and runs the tests of the line until one fails, the quick ones first and of each module in turn. A test that also
 fails without the change proves nothing and is left out. Verdicts stand in ``RESULTS.md`` beside this file as they are found, so
-that a run which is cut short goes on there: what has been tried counts as long as its line stands in the source.
+that a run which is cut short goes on there, with the lines that it would have come to: what has been tried counts as long as its
+line stands in the source.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ TESTS: Final = (
         "tests/unit/listener",
         "tests/unit/selector",
         "tests/unit/message",
+        "tests/unit/otel",
     ),
     *("tests/unit/inproc_store", "tests/unit/wire", "tests/providers/inproc", "tests/providers/stomp", "tests/loopback"),
     *("tests/conformance/test_inproc.py", "tests/conformance/test_loopback.py"),
