@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from jmsapi._callbacks import check_returned
 from jmsapi._core.errors_map import jms_error
@@ -23,6 +23,7 @@ from jmsapi.spi import ErrorKind, ProviderError
 __all__ = ["PendingSend", "PendingSends", "SendingProducer"]
 
 _log = logging.getLogger("jmsapi")
+W = TypeVar("W")
 _TAKEN_BACK_S = 0.25
 """How long a provider is given to say that it took a send back, which asks nothing of the broker."""
 
@@ -40,7 +41,7 @@ class PendingSend(PendingWait[None]):
     As a wait it has no condition to be evaluated, since there are thousands of them at a time.
     """
 
-    __slots__ = ("awaited", "call", "done", "error", "listener", "message", "producer", "registered", "sends", "timeout")
+    __slots__ = ("awaited", "call", "done", "error", "listener", "message", "producer", "registered", "sends", "timeout", "token")
 
     def __init__(
         self, sends: PendingSends, producer: SendingProducer, message: Message, listener: CompletionListener | None, awaited: bool
@@ -55,8 +56,9 @@ class PendingSend(PendingWait[None]):
         """Whether the send counts as unanswered until it is done."""
         self.done = False
         self.error: Exception | None = None
-        self.call: Callable[[], None] | None = None
-        """Called once when it is answered, with the session's lock held: of a driver that does not block."""
+        self.call: Callable[[Any], None] | None = None
+        """Called once with the token when it is answered, on the provider's thread: of a driver that does not block."""
+        self.token: object = None
         self.timeout: float | None = None
 
     @property
@@ -77,13 +79,12 @@ class PendingSend(PendingWait[None]):
         """Wait until it is answered or time is up."""
         self.sends.is_answered(self, self.timeout)
 
-    def subscribe(self, call: Callable[[], None]) -> bool:
+    def subscribe(self, call: Callable[[W], None], token: W) -> bool:
         """Have a function called when it is answered."""
-        with self.sends.lock:
-            if self.done:
-                return False
-            self.call = call
-            return True
+        # Without the lock: whoever answers says so first and calls then, so that one of the two sees the other.
+        self.token = token
+        self.call = call
+        return not self.done
 
     def outcome(self) -> None:
         """Return nothing: ``done`` says whether it is answered."""
@@ -157,6 +158,7 @@ class PendingSends:
 
     def answered(self, send: PendingSend, error: Exception | None) -> None:
         """Take the broker's answer to one send."""
+        unreported = False
         with self.lock:
             if send.done:
                 return
@@ -170,15 +172,14 @@ class PendingSends:
             elif self._awaited:
                 self._changed.notify_all(send)
             call, send.call = send.call, None
-            if call is not None:
-                call()
-            if error is None:
-                return
-            unreported = not send.awaited and send.listener is None
-            if unreported and self.in_transactions:
-                self._state.not_sent(error)
-                unreported = False
-        if unreported:
+            if error is not None and not send.awaited and send.listener is None:
+                unreported = not self.in_transactions
+                if self.in_transactions:
+                    self._state.not_sent(error)
+        if call is not None:
+            # Without the lock, for which the thread that is woken would have to wait at once.
+            call(send.token)
+        if error is not None and unreported:
             self._unreported(jms_error(error, f"send {_label(send.message)}"))
 
     def wait_for(self, send: PendingSend, timeout: float, take_back: Callable[[PendingSend], None]) -> None:

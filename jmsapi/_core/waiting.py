@@ -2,8 +2,9 @@
 
 An operation that waits is written once, as a generator (``Steps``) that yields what it waits for: the answer of a provider
 (``AnswerWait``) or a condition of a session (``ConditionWait``). A driver waits and sends the outcome back in. ``run`` blocks the
-calling thread with ``block``. Another driver, say of an event loop, has ``subscribe`` call it when the wait is over, waits for
-that at most ``timeout`` seconds, calls ``give_up()`` if it was not called by then, and goes on with ``outcome()``.
+calling thread with ``block``. Another driver, say of an event loop, has ``subscribe`` call it with a token of its own when the
+wait is over, waits for that at most ``timeout`` seconds, calls ``give_up()`` if it was not called by then, and goes on with
+``outcome()``.
 
 What runs once a message (send, receive, a listener's call, the acknowledgement in AUTO mode) does not pass through here.
 """
@@ -18,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from jmsapi._core.blocking_call_warning import warn_in_event_loop
@@ -27,6 +29,7 @@ from jmsapi.errors import JMSException
 __all__ = ["AnswerWait", "ConditionWait", "Deadline", "PendingWait", "StateCondition", "Steps", "Window", "result", "run"]
 
 T = TypeVar("T")
+W = TypeVar("W")
 _SLICE_S: Final = 60.0
 """The longest wait without a look."""
 
@@ -168,8 +171,13 @@ class PendingWait(Generic[T]):
         """Wait in this thread, and return or raise the outcome."""
 
     @abstractmethod
-    def subscribe(self, call: Callable[[], None]) -> bool:
-        """Have a function called when the wait is over, perhaps under a lock: it only takes note. False when it is over now."""
+    def subscribe(self, call: Callable[[W], None], token: W) -> bool:
+        """Have a function called when the wait is over, perhaps under a lock: it only takes note. False when it is over now.
+
+        Args:
+            call: It may come once even when this returns False.
+            token: What it is called with; apart, since one object less for each of thousands of waits is felt.
+        """
 
     @abstractmethod
     def outcome(self) -> T:
@@ -199,11 +207,11 @@ class AnswerWait(PendingWait[T]):
         """Wait for the answer; see ``result``."""
         return result(self._answer, self.timeout, self._asked)
 
-    def subscribe(self, call: Callable[[], None]) -> bool:
+    def subscribe(self, call: Callable[[W], None], token: W) -> bool:
         """Have a function called when the answer is there."""
         if self._answer.done():
             return False
-        self._answer.add_done_callback(lambda _: call())
+        self._answer.add_done_callback(lambda _: call(token))
         return True
 
     def outcome(self) -> T:
@@ -240,13 +248,13 @@ class ConditionWait(PendingWait[bool]):
         """Wait until it is true or time is up."""
         return self._changed.wait_until(self._predicate, self.timeout)
 
-    def subscribe(self, call: Callable[[], None]) -> bool:
+    def subscribe(self, call: Callable[[W], None], token: W) -> bool:
         """Have a function called once the condition has become true."""
         with self._changed.lock:
             if self._predicate():
                 self._true = True
                 return False
-            self._call = call
+            self._call = partial(call, token)
             self._changed.call_once(self._predicate, self._became_true, self._concern)
             return True
 

@@ -13,7 +13,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from jmsapi._core.waiting import PendingWait, Steps
@@ -165,7 +164,7 @@ class LoopDriver:
         No coroutine, since each message would have to pass through it twice.
         """
         waiter: asyncio.Future[bool] = self._loop.create_future()
-        if not wait.subscribe(partial(self._call, waiter)):
+        if not wait.subscribe(self._call, waiter):
             return None
         self._without_wait = 0
         timeout = wait.timeout

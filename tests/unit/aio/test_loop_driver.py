@@ -282,3 +282,17 @@ def test_an_answer_to_one_send_of_many_asks_for_none_of_the_others(monkeypatch: 
         await asyncio.gather(*tasks)
 
     asyncio.run(program())
+
+
+def test_who_waits_for_an_answer_is_called_without_the_lock_that_its_next_send_takes() -> None:
+    state = StateCondition(threading.Lock())
+    sends = PendingSends(cast("Any", SimpleNamespace(lock=state.lock, changed=state)), lambda _: None)
+    send = PendingSend(sends, cast("Any", SimpleNamespace(pending=0)), cast("Message", None), None, True)
+    with state:
+        sends.register(send)
+    calls: list[tuple[str, bool]] = []
+    assert send.subscribe(lambda token: calls.append((token, state.lock.locked())), "woken")
+    send.answered(None)
+    send.answered(None)
+    assert calls == [("woken", False)]
+    assert not send.subscribe(lambda token: calls.append((token, True)), "answered already")

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
 import pytest
@@ -32,7 +31,7 @@ async def drive(steps: Steps[T]) -> T:
         wait: PendingWait[Any] = next(steps)
         while True:
             over = asyncio.Event()
-            if wait.subscribe(partial(asyncio.get_running_loop().call_soon_threadsafe, over.set)):
+            if wait.subscribe(asyncio.get_running_loop().call_soon_threadsafe, over.set):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(over.wait(), wait.timeout)
             wait.give_up()
@@ -205,7 +204,7 @@ def test_threads_and_callers_wait_for_the_same_condition() -> None:
     blocked = in_thread(lambda: ConditionWait(changed, lambda: "ready" in state, PATIENCE_MS / 1000).block())
     wait = ConditionWait(changed, lambda: "ready" in state, None)
     calls: list[str] = []
-    assert wait.subscribe(lambda: calls.append("over"))
+    assert wait.subscribe(calls.append, "over")
     assert calls == []
     with changed:
         state.add("ready")
@@ -219,7 +218,7 @@ def test_threads_and_callers_wait_for_the_same_condition() -> None:
         state.add("ready")
         changed.notify_all()
     assert finish(blocked)
-    assert not ConditionWait(changed, lambda: "ready" in state, None).subscribe(lambda: calls.append("not to be called"))
+    assert not ConditionWait(changed, lambda: "ready" in state, None).subscribe(calls.append, "not to be called")
     assert calls == ["over"]
 
 
@@ -228,7 +227,7 @@ def test_a_wait_that_is_given_up_calls_nobody() -> None:
     state: set[str] = set()
     wait = ConditionWait(changed, lambda: "ready" in state, None)
     calls: list[str] = []
-    assert wait.subscribe(lambda: calls.append("over"))
+    assert wait.subscribe(calls.append, "over")
     wait.give_up()
     with changed:
         state.add("ready")
