@@ -33,6 +33,10 @@ _DEFERRED: Final[tuple[Callable[[object], bool], ...]] = (
 )
 
 
+_CALL_OF_CLASSES: Final[object] = inspect.getattr_static(type, "__call__")
+"""What a call of a class runs, unless its metaclass has one of its own."""
+
+
 def is_asynchronous(callback: object) -> bool:
     """Return whether a call gives something to await or to iterate, as far as that can be known without calling.
 
@@ -54,7 +58,7 @@ def _deferred_as(callback: object) -> Callable[[object], bool] | None:
         for check in _DEFERRED:
             if check(callback):
                 return check
-        # The callable that this one stands for, if it does. A class is called to be made, whatever its instances do.
+        # The callable that this one stands for, if it does.
         if isinstance(callback, functools.partial | functools.partialmethod):
             callback = cast("functools.partial[object]", callback).func
         elif isinstance(callback, staticmethod | classmethod):
@@ -63,11 +67,19 @@ def _deferred_as(callback: object) -> Callable[[object], bool] | None:
             callback = callback.__func__
         elif (wrapped := inspect.getattr_static(callback, "__wrapped__", None)) is not None:
             callback = wrapped
-        elif isinstance(callback, type) or inspect.isroutine(callback):
+        elif inspect.isroutine(callback):
             return None
+        elif isinstance(callback, type):
+            callback = _maker(callback)
         else:
             callback = inspect.getattr_static(type(callback), "__call__", None)
     return None
+
+
+def _maker(kind: type) -> object:
+    """Return what a call of a class runs, which decides what it gives; whatever its instances do when they are called."""
+    call: object = inspect.getattr_static(type(kind), "__call__")
+    return inspect.getattr_static(kind, "__new__") if call is _CALL_OF_CLASSES else call
 
 
 def check_callback(callback: object, what: str) -> None:

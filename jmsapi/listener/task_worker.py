@@ -150,7 +150,7 @@ class TaskWorker(ContainerWorker):
                 # The loop is being ended, and nobody has stopped the deployment.
                 cancelled = error
                 self._cut_here()
-        failure = asyncio.CancelledError() if task.cancelled() else task.exception()
+        failure = asyncio.CancelledError() if task.cancelled() else task.exception() or task.result()
         if failure is None and not self._transacted and not self._owner.stopping.is_set():
             # Nothing of this waits.
             variables.run(self._conclude, taken, None)
@@ -159,13 +159,18 @@ class TaskWorker(ContainerWorker):
         if cancelled is not None:
             raise cancelled
 
-    async def _call(self, messages: list[Message]) -> None:
+    async def _call(self, messages: list[Message]) -> BaseException | None:
+        """Call the callback; return what would end the loop, and with it every callback of the deployment, if the task raised it."""
         endpoint = self._endpoint
-        check_returned(endpoint.before_delivery(), "before_delivery")  # type: ignore[func-returns-value]
-        result: object = endpoint.on_message(messages if self._batch else messages[0])
-        if inspect.isawaitable(result):
-            await result
-        self._async_callback.check_awaited()
+        try:
+            check_returned(endpoint.before_delivery(), "before_delivery")  # type: ignore[func-returns-value]
+            result: object = endpoint.on_message(messages if self._batch else messages[0])
+            if inspect.isawaitable(result):
+                await result
+            self._async_callback.check_awaited()
+        except (SystemExit, KeyboardInterrupt) as error:
+            return error
+        return None
 
     def _conclude_in_thread(self, taken: list[Entry], failure: BaseException | None) -> None:
         self._work.enter_thread()

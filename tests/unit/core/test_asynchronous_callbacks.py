@@ -50,6 +50,32 @@ class Bearer:
     part = functools.partialmethod(method)
 
 
+class AsyncMeta(type):
+    async def __call__(cls, *_: object) -> None: ...
+
+
+class OfAsyncMeta(metaclass=AsyncMeta):
+    def __call__(self, *_: object) -> None: ...
+
+
+class AsyncNew:
+    async def __new__(cls, *_: object) -> Any: ...
+
+
+class PlainMeta(type):
+    def __call__(cls, *_: object) -> None: ...
+
+
+class OfPlainMeta(metaclass=PlainMeta):
+    async def __call__(self, *_: object) -> None: ...
+
+
+class PlainNew:
+    def __new__(cls, *_: object) -> Any: ...
+
+    async def __call__(self, *_: object) -> None: ...
+
+
 @functools.wraps(plain)
 def decorated(*args: object) -> Any:
     return plain(*args)
@@ -72,6 +98,11 @@ ASYNCHRONOUS: dict[str, Any] = {
     "decorated": decorated,
     "cached": functools.lru_cache(plain),
     "mock": AsyncMock(),
+    "class whose metaclass is called asynchronously": OfAsyncMeta,
+    "partial of such a class": functools.partial(OfAsyncMeta),
+    "class of a derived one": type("Derived", (OfAsyncMeta,), {}),
+    "class that is made asynchronously": AsyncNew,
+    "class derived from one that is made asynchronously": type("Derived", (AsyncNew,), {}),
 }
 PLAIN: list[Any] = [
     print,
@@ -80,6 +111,9 @@ PLAIN: list[Any] = [
     object(),
     None,
     Callable_,
+    OfPlainMeta,
+    PlainNew,
+    object.__new__(OfAsyncMeta),
     lambda _: None,
     functools.partial(print),
     [].append,

@@ -358,6 +358,59 @@ def test_what_is_put_around_an_endpoint_returns_or_awaits(bench: Bench, way: str
     assert bench.left() == []
 
 
+class _Ending:
+    """Put around an endpoint: ends what calls it, once, before or while it is called."""
+
+    def __init__(self, below: MessageEndpoint, *, ends: list[BaseException], when: str) -> None:
+        self._below, self._ends, self._when = below, ends, when
+
+    def before_delivery(self) -> None:
+        """End it, or pass it on."""
+        self._end("before")
+        self._below.before_delivery()
+
+    def on_message(self, message: Any) -> Any:
+        """End it, or pass it on, or end it when that is awaited."""
+        self._end("call")
+        returned = self._below.on_message(message)
+        return self._awaits(returned) if self._when == "await" else returned
+
+    async def _awaits(self, returned: Any) -> None:
+        await returned
+        self._end("await")
+
+    def _end(self, when: str) -> None:
+        if when == self._when and self._ends:
+            raise self._ends.pop()
+
+    def after_delivery(self) -> None:
+        """Pass it on."""
+        self._below.after_delivery()
+
+
+@pytest.mark.parametrize("when", ["before", "call", "await"])
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_what_is_put_around_an_endpoint_ends_no_loop(bench: Bench, end: type[BaseException], when: str) -> None:
+    seen: list[str] = []
+    errors: list[BaseException] = []
+
+    async def on_message(text: str) -> None:
+        await _noted(seen, text)
+
+    def on_error(_: str, error: BaseException) -> None:
+        errors.append(error)
+
+    ends: list[BaseException] = [end()]
+    with deployed(bench, on_message, wrap=functools.partial(_Ending, ends=ends, when=when), on_error=on_error):
+        bench.send("a")
+        wait_until(lambda: errors, "its failure is told")
+        bench.send("b")
+        wait_until(lambda: len(seen) >= 2 and "b" in seen, "callbacks go on")
+    assert set(seen) == {"a", "b"}
+    assert not ends
+    assert bench.left() == []
+
+
 def test_what_is_put_around_an_endpoint_and_does_not_await_has_failed(bench: Bench) -> None:
     errors: list[str] = []
 
