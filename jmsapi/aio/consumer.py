@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Never, NoReturn, Self, TypeVar
 
 from jmsapi._core.acknowledgement.ledger import Entry
 from jmsapi._core.consumer import ConsumerImpl
@@ -19,6 +19,10 @@ from jmsapi.values import Timeout
 __all__ = ["AsyncJMSConsumer"]
 
 T = TypeVar("T")
+_NO_LISTENER: Final = (
+    "a consumer of jmsapi.aio calls no message_listener: write `async for message in consumer` in a task, or deploy a listener of"
+    " jmsapi.listener, which may be a coroutine function"
+)
 
 
 class AsyncJMSConsumer(NotCopied):
@@ -40,6 +44,15 @@ class AsyncJMSConsumer(NotCopied):
     def message_selector(self) -> str | None:
         """Return the selector's text, or None; see JMSConsumer."""
         return self._consumer.message_selector
+
+    @property
+    def message_listener(self) -> NoReturn:
+        """Raise AttributeError, as setting it does: messages are awaited here, and nobody would call a listener."""
+        raise AttributeError(_NO_LISTENER)
+
+    @message_listener.setter
+    def message_listener(self, message_listener: Never) -> None:
+        raise AttributeError(_NO_LISTENER)
 
     @warns_of_seconds
     async def receive(self, timeout_ms: Timeout | None = None) -> Message | None:

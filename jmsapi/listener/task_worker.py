@@ -44,7 +44,7 @@ class TaskWorker(ContainerWorker):
         self._loop = owner.callback_loop
         super().__init__(owner, receiver, name)
         self._name = name
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[BaseException | None] | None = None
         """The callback that runs."""
         self._stop = asyncio.Event()
 
@@ -160,7 +160,7 @@ class TaskWorker(ContainerWorker):
             raise cancelled
 
     async def _call(self, messages: list[Message]) -> BaseException | None:
-        """Call the callback; return what would end the loop, and with it every callback of the deployment, if the task raised it."""
+        """Call the callback; return what would end the loop, and with it all callbacks of the deployment, if it were raised."""
         endpoint = self._endpoint
         try:
             check_returned(endpoint.before_delivery(), "before_delivery")  # type: ignore[func-returns-value]

@@ -375,3 +375,14 @@ def test_what_is_no_connection_has_no_capabilities_and_says_so() -> None:
 
 def test_a_task_without_an_error_was_no_cancelled_call() -> None:
     assert jmsapi.aio.cancelled_call(None) is None
+
+
+def test_a_message_listener_that_nobody_would_call_is_refused_and_names_the_way(factory: AsyncConnectionFactory) -> None:
+    async def program() -> None:
+        async with factory.create_context() as context:
+            consumer = await context.create_consumer(context.create_queue("q"))
+            with pytest.raises(AttributeError, match="async for message in consumer"):
+                consumer.message_listener = print  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+            assert not hasattr(consumer, "message_listener")
+
+    asyncio.run(program())

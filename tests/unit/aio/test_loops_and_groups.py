@@ -27,7 +27,18 @@ def a_factory(**options: object) -> AsyncConnectionFactory:
     return jmsapi.aio.connection_factory(f"inproc://loops-{uuid.uuid4().hex}", checked=True, **options)
 
 
-@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+def eager(program: Any) -> Any:
+    """Run a program in a loop whose tasks begin at once, in the call that makes them."""
+    factory = getattr(asyncio, "eager_task_factory", None)
+    if factory is None:
+        program.close()
+        pytest.skip("tasks begin at once from Python 3.12 on")
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_task_factory(factory)
+        return runner.run(program)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run, eager], ids=["asyncio", "uvloop", "eager tasks"])
 def test_groups_of_tasks_send_and_receive_side_by_side(run: Callable[[Any], Any]) -> None:
     async def program() -> list[str]:
         got: list[str] = []
