@@ -126,10 +126,16 @@ class CallbackLoop:
     async def in_thread(self, call: Callable[[], R]) -> R:
         """Run what blocks in a thread, to its end even if the calling task is cancelled, which goes on then."""
         with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="jmsapi-listener-settling")
-            threads = self._threads
-        return await finish_in_thread(call, threads)
+            late = not self._users
+            threads = self._threads or ThreadPoolExecutor(_THREADS, thread_name_prefix="jmsapi-listener-settling")
+            if not late:
+                self._threads = threads
+        try:
+            return await finish_in_thread(call, threads)
+        finally:
+            if late:
+                # Of a callback that was left running when its container ended, which nobody would end again.
+                threads.shutdown(wait=False)
 
     def result_of(self, work: Awaitable[R]) -> Future[R]:
         """Have something awaited, with the context variables of the calling thread."""

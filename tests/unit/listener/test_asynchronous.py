@@ -16,6 +16,7 @@ from jmsapi import JMSContext, Message, MessageListener
 from jmsapi.injection import Inject
 from jmsapi.listener import (
     Deployment,
+    JMSListenerProperty,
     JMSQueueListener,
     MessageDriven,
     MessageDrivenContext,
@@ -243,6 +244,33 @@ def test_a_callback_that_runs_at_the_end_of_the_deadline_is_cancelled_and_its_me
     assert deployment.wait(WAIT_S * 1000)
     assert [text for text, _ in bench.left()] == ["a"]
     assert bench.left("dead") == []
+
+
+def test_a_callback_that_never_awaits_holds_up_neither_connections_nor_plain_callbacks_nor_the_stop(bench: Bench) -> None:
+    inside, over = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    async def on_message(_: str) -> None:
+        inside.set()
+        while not over.is_set():
+            pass
+
+    @JMSQueueListener()
+    @JMSListenerProperty("destination", "plain")
+    def plain(text: str) -> None:
+        seen.append(text)
+
+    with deploy(plain, factory=bench.factory, on_error=ignore):
+        deployment = deployed(bench, on_message)
+        try:
+            bench.send("x")
+            assert inside.wait(WAIT_S)
+            bench.send("y", queue="plain")
+            wait_until(lambda: seen == ["y"], "a plain callback has its message")
+            assert not deployment.stop(300)
+            wait_until(lambda: bench.left() == [("x", 2)], "its message comes again")
+        finally:
+            over.set()
 
 
 def test_a_callback_that_cancels_itself_has_failed(bench: Bench) -> None:
