@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from jmsapi._core.acknowledgement.ledger import TRANSACTED, Entry, Inbox, SettlementPlan
+from jmsapi._core.acknowledgement.ledger import AUTO, DUPS_OK, TRANSACTED, Entry, Inbox, SettlementPlan
 from jmsapi._core.blocking_call_warning import warn_in_event_loop
 from jmsapi._core.credit import Credit
 from jmsapi._core.errors_map import jms_error
@@ -67,6 +67,8 @@ class ConsumerImpl(NotCopied, MessageConsumer):
         self.credit = Credit(session.state, self.inbox, handle, spec.prefetch)
         window = self._link.capabilities.unsettled_window
         self._enlist_at = max(1, min(window, spec.prefetch) // 2) if window and session.mode == TRANSACTED else None
+        self._settles = session.mode in (AUTO, DUPS_OK)
+        """Whether a receive that returns settles what it returns."""
         self.telemetry = self._link.telemetry
         """The observer that is notified of the application's calls of receive; None when there is none."""
         self._link.attach(handle, self)
@@ -147,7 +149,9 @@ class ConsumerImpl(NotCopied, MessageConsumer):
     @warns_of_seconds
     def receive(self, timeout_ms: Timeout | None = None) -> Message | None:
         """Take the next message, waiting for one; see MessageConsumer."""
-        return self.next_within(timeout_ms)
+        # As ``next_within`` does, without a call more for each message.
+        entry = self.pull(longest_wait(timeout_ms, "receive"), finish=True)
+        return None if entry is None else self.session.message(entry)
 
     @returns_or_keeps
     def receive_no_wait(self) -> Message | None:
@@ -339,9 +343,8 @@ class ConsumerImpl(NotCopied, MessageConsumer):
         return None
 
     def _take(self, timeout_ms: float | None, finish: bool) -> Entry | None:
-        kept = self.in_hand.next_kept()
-        if kept is not None:
-            return kept
+        if self.in_hand.kept:
+            return self.in_hand.next_kept()
         taken: list[Entry] = []
         try:
             return self._take_one(timeout_ms, finish, taken)
@@ -378,8 +381,8 @@ class ConsumerImpl(NotCopied, MessageConsumer):
                         plan = ledger.unreadable(entry)
                     else:
                         self.in_hand.entries = (entry,)
-                        if finish:
-                            accept = ledger.accept(entry)
+                        if finish and self._settles:
+                            accept = ledger.mode == AUTO and ledger.accept(entry)
                             plan = None if accept else ledger.done(entry)
                     due = credit.due()
             if entry is None:

@@ -50,7 +50,7 @@ def try_delay_steps(link: ProviderConnection) -> Steps[None]:
         UnsupportedFeatureException: It does not.
         JMSException: It could not be found out.
     """
-    if link.delays_obeyed:
+    if not link.delays_in_doubt:
         return
     opened = link.ask(lambda: link.provider.open_session(transacted=False))
     session: Handle = yield link.awaiting(opened, _ASKED)
@@ -77,7 +77,7 @@ def try_delay_steps(link: ProviderConnection) -> Steps[None]:
         raise JMSException(f"{_ASKED}: it answers too slowly to tell", "timeout")
     if not obeyed:
         raise link.refused("a delivery delay", link.capabilities.delay_trial or "")
-    link.delays_obeyed = True
+    link.delays_in_doubt = False
 
 
 class _Ticket:

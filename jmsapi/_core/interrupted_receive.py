@@ -34,19 +34,17 @@ class InHand:
         session: The consumer's session.
     """
 
-    __slots__ = ("_kept", "_session", "entries")
+    __slots__ = ("_session", "entries", "kept")
 
     def __init__(self, session: SessionParts) -> None:
         self._session = session
         self.entries: Sequence[Entry] = ()
-        self._kept: deque[Entry] = deque()
+        self.kept: deque[Entry] = deque()
         """Accepted for calls that did not return."""
 
-    def next_kept(self) -> Entry | None:
-        """Return what was accepted for an interrupted call, for this one."""
-        if not self._kept:
-            return None
-        entry = self._kept.popleft()
+    def next_kept(self) -> Entry:
+        """Return what was accepted for an interrupted call, for this one. Something must be kept."""
+        entry = self.kept.popleft()
         self.entries = (entry,)
         return entry
 
@@ -56,19 +54,19 @@ class InHand:
         session = self._session
         told = session.mode != AUTO or session.settlement.last_ack is not None
         kept = [one for one in entries if told and one.state == SETTLED and not one.lost]
-        self._kept.extend(kept)
+        self.kept.extend(kept)
         session.after_interruption([one for one in reversed(entries) if one not in kept])
 
     def refused(self, entry: Entry) -> None:
         """The caller did not get what was kept, since its body is of another type: the next call gets it."""
         if entry.state == SETTLED:
             self.entries = ()
-            self._kept.appendleft(entry)
+            self.kept.appendleft(entry)
 
     def leave(self) -> None:
         """The consumer is closed: say what nobody will have."""
-        while self._kept:
-            label = message_label(self._kept.popleft().delivery.envelope)
+        while self.kept:
+            label = message_label(self.kept.popleft().delivery.envelope)
             _log.warning("%s was acknowledged for a receive that was interrupted, and nobody has received it since", label)
 
 

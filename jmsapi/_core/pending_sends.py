@@ -335,8 +335,14 @@ class PendingSends:
         return self._stopping or bool(self._order and self._order[0].done)
 
     def _complete(self) -> None:
+        send: PendingSend | None = None
         while True:
             with self.lock:
+                if send is not None:
+                    # Its listener has returned; under one lock with what comes next.
+                    self._running = None
+                    send.producer.pending -= 1
+                    self._changed.notify_all()
                 while not self._due():
                     self._changed.wait(60.0)
                 if not (self._order and self._order[0].done):
@@ -346,13 +352,7 @@ class PendingSends:
                 send = self._order.popleft()
                 self._running = threading.get_ident()
                 self._called += 1
-            try:
-                _call_listener(send)
-            finally:
-                with self.lock:
-                    self._running = None
-                    send.producer.pending -= 1
-                    self._changed.notify_all()
+            _call_listener(send)
 
 
 def _not_confirmed(send: PendingSend, timeout: float | None) -> JMSException:

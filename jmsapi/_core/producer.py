@@ -58,6 +58,8 @@ class ProducerImpl(NotCopied, MessageProducer):
         self._address = address
         self._options = SendOptions()
         self.handle = handle
+        self._listener: CompletionListener | None = None
+        """The completion listener of the last send that had one: it need not be checked again."""
 
     # ---- options --------------------------------------------------------------------------------------------------
     @property
@@ -172,8 +174,9 @@ class ProducerImpl(NotCopied, MessageProducer):
         listener: CompletionListener | None,
     ) -> None:
         """Stamp and send; destination and options are settled."""
-        if listener is not None:
+        if listener is not None and listener is not self._listener:
             valid.check_completion_listener(listener)
+            self._listener = listener
         warn_in_event_loop()
         session = self.session
         envelope = self.stamped(destination, address, message, options)

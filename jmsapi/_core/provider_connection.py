@@ -133,8 +133,8 @@ class ProviderConnection:
         self.interrupted = False
         """The broker cannot be reached at the moment, and the provider reconnects."""
         self.closed = False
-        self.delays_obeyed = False
-        """A trial has shown it, of a broker that does not tell."""
+        self.delays_in_doubt = False
+        """Whether a trial is to show that the broker obeys delays, since it does not tell."""
         self.closes_apart = not traits_of(entry).in_process
         """See ``close_when_possible``."""
         self._entry = entry
@@ -154,6 +154,7 @@ class ProviderConnection:
             JMSException: It could not be opened. Nothing is left open.
         """
         self.provider, self.capabilities = yield from self._open_steps(self._entry)
+        self.delays_in_doubt = self.capabilities.delay_trial is not None
         native = self.capabilities.expiry_in_broker.level is Level.NATIVE
         local = self.options.local_expiry
         self.expiry = Expiry(self.clock, local=not native if local is None else local)
@@ -345,7 +346,7 @@ class ProviderConnection:
     def on_resumed(self) -> None:
         """Report to the owner that a reconnecting decorator has made all handles valid again."""
         self.interrupted = False
-        self.delays_obeyed = False  # it may be another broker
+        self.delays_in_doubt = self.capabilities.delay_trial is not None  # it may be another broker
         if self.telemetry is not None:
             self.telemetry.resumed(self.server)
         if not self.closed:

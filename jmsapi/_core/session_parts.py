@@ -290,7 +290,7 @@ class SessionParts:
             self.rules.check_completion_listener()
         link, sends = self.link, self.sends
         timeout = link.options.send_timeout_ms / 1000
-        if blocking and self._is_delay_in_doubt(envelope):
+        if blocking and link.delays_in_doubt and self._is_delayed(envelope):
             run(try_delay_steps(link))
         tx = self.transaction.handle()
         awaited = listener is None and tx is None and envelope.delivery_mode == PERSISTENT
@@ -323,7 +323,7 @@ class SessionParts:
         Whether the caller waits for the answer, and how long, the send says; then come ``unanswered_steps``.
         """
         link = self.link
-        if link.telemetry is not None or self._is_delay_in_doubt(envelope):
+        if link.telemetry is not None or (link.delays_in_doubt and self._is_delayed(envelope)):
             return None
         if not self.transaction.is_begun or not link.window.enter_at_once():
             return None
@@ -363,7 +363,7 @@ class SessionParts:
         link = self.link
         if listener is not None:
             self.rules.check_completion_listener()
-        if self._is_delay_in_doubt(envelope):
+        if link.delays_in_doubt and self._is_delayed(envelope):
             yield from try_delay_steps(link)
         yield from self.transaction.handle_steps()
         if not link.window.enter_at_once():
@@ -383,12 +383,8 @@ class SessionParts:
                 window.leave()
             raise self._window_full() if isinstance(error, JMSException) else error from None
 
-    def _is_delay_in_doubt(self, envelope: PlainEnvelope) -> bool:
-        """Return whether it must be seen first that the broker obeys this message's delay."""
-        link = self.link
-        if link.delays_obeyed or link.capabilities.delay_trial is None:
-            return False
-        return envelope.delivery_time > link.clock.now_ms()
+    def _is_delayed(self, envelope: PlainEnvelope) -> bool:
+        return envelope.delivery_time > self.link.clock.now_ms()
 
     def _window_full(self) -> JMSException:
         options = self.link.options

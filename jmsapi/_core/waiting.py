@@ -377,12 +377,13 @@ class Window:
 
     def enter(self, timeout: float) -> bool:
         """Take a place, waiting for one at most ``timeout`` seconds; False when there was none."""
-        deadline = Deadline(timeout * 1000)
+        deadline: Deadline | None = None
         while True:
             with self._lock:
                 if self._free > 0:
                     self._free -= 1
                     return True
+            deadline = deadline or Deadline(timeout * 1000)
             if not self._ready.wait_until(lambda: self._free > 0, deadline.remaining()):
                 return False
 

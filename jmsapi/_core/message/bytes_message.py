@@ -55,7 +55,7 @@ class BytesMessageImpl(MessageImpl, BytesMessage):
     def _content(self) -> bytes:
         data = self._data
         if data is UNREAD:
-            data = self._data = cast(bytes | None, self._received_body()) or b""
+            data = self._data = cast("bytes | None", self._received_body()) or b""
         elif self._growing is not None:
             data = self._data = bytes(self._growing)
             self._growing = None

@@ -35,7 +35,7 @@ class MapMessageImpl(MessageImpl, MapMessage):
     def _all(self) -> Mapping[str, BodyValue]:
         entries = self._entries
         if entries is UNREAD:
-            entries = self._entries = cast(Mapping[str, BodyValue] | None, self._received_body()) or {}
+            entries = self._entries = cast("Mapping[str, BodyValue] | None", self._received_body()) or {}
         return entries
 
     def _entry(self, name: str) -> BodyValue:
@@ -48,7 +48,7 @@ class MapMessageImpl(MessageImpl, MapMessage):
         if not self._own:
             self._entries = entries = dict(entries)
             self._own = True
-        cast(dict[str, BodyValue], entries)[name] = value
+        cast("dict[str, BodyValue]", entries)[name] = value
 
     def _freeze_body(self) -> tuple[Mapping[str, BodyValue], None]:
         self._own = False

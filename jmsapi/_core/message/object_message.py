@@ -38,7 +38,7 @@ class ObjectMessageImpl(MessageImpl, ObjectMessage):
         data = self._data
         if data is UNREAD:
             self._content_type = read_part(self._envelope, "content_type")
-            data = self._data = cast(bytes | None, self._received_body())
+            data = self._data = cast("bytes | None", self._received_body())
         return data
 
     @property

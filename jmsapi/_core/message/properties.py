@@ -49,7 +49,8 @@ class Properties(Headers):
     def _all_properties(self) -> Mapping[str, Value]:
         properties = self._properties
         if properties is UNREAD:
-            properties = self._properties = cast(Mapping[str, Value], read_part(self._envelope, "properties"))
+            received: Mapping[str, Value] = read_part(self._envelope, "properties")
+            properties = self._properties = received
         return properties
 
     def _property(self, name: str) -> Value:
@@ -65,7 +66,7 @@ class Properties(Headers):
             if rule is NameRule.IGNORED:
                 return
             value = _group_value(rule, value)
-        cast(dict[str, Value], self._properties)[name] = value
+        cast("dict[str, Value]", self._properties)[name] = value
 
     def _open_properties(self) -> None:
         if self._property_access is READ_ONLY:
@@ -80,12 +81,15 @@ class Properties(Headers):
             user: Who sends, which the message shows from now on; None: nobody says.
         """
         properties = self._all_properties()
-        if self._property_access is OWN:
+        own = self._property_access is OWN
+        if own:
             self._property_access = Access.SHARED
         if not PROVIDER_SET.isdisjoint(properties):
             properties = {name: value for name, value in properties.items() if name not in PROVIDER_SET}
         if user is not None:
-            properties = self._properties = {**properties, USER_ID: user}
+            named = cast("dict[str, Value]", properties) if own else dict(properties)
+            named[USER_ID] = user
+            properties = self._properties = named
         return properties
 
     def clear_properties(self) -> None:

@@ -57,7 +57,7 @@ class StreamMessageImpl(MessageImpl, StreamMessage):
     def _all(self) -> Sequence[BodyValue]:
         items = self._items
         if items is UNREAD:
-            items = self._items = cast(Sequence[BodyValue] | None, self._received_body()) or []
+            items = self._items = cast("Sequence[BodyValue] | None", self._received_body()) or []
         return items
 
     def reset(self) -> None:
@@ -157,7 +157,7 @@ class StreamMessageImpl(MessageImpl, StreamMessage):
         if not self._own:
             self._items = items = list(items)
             self._own = True
-        cast(list[BodyValue], items).append(value)
+        cast("list[BodyValue]", items).append(value)
 
     def write_boolean(self, value: bool) -> None:
         self._write(accept.boolean(value))

@@ -31,7 +31,8 @@ class TextMessageImpl(MessageImpl, TextMessage):
     def text(self) -> str | None:
         text = self._text
         if text is UNREAD:
-            text = self._text = cast(str | None, self._received_body())
+            body: str | None = self._received_body()
+            text = self._text = body
         return text
 
     @text.setter
@@ -43,7 +44,7 @@ class TextMessageImpl(MessageImpl, TextMessage):
         fits = issubclass(str, plain_class(body_type))
         text = self.text
         if fits or text is None:
-            return cast(T | None, text)
+            return cast("T | None", text)
         raise self._wrong_body(body_type)
 
     def is_body_assignable_to(self, body_type: type[Any]) -> bool:

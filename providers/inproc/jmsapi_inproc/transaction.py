@@ -47,19 +47,20 @@ class InProcessTransaction(Handle):
 
     def send(self, target: BrokerQueue | BrokerTopic, envelope: Envelope) -> None:
         """Keep a message for the commit."""
-        self._use()
+        if self._keep is not None:
+            self._use(self._keep)
         self._sent.append((target, envelope))
 
     def accept(self, accepted: Accepted) -> None:
         """Keep an acknowledgement for the commit."""
-        self._use()
+        if self._keep is not None:
+            self._use(self._keep)
         accepted.consumer.queue.enlisted += 1
         self._accepted.append(accepted)
 
-    def _use(self) -> None:
-        if self._keep is not None:
-            self._keep(self)
-            self._keep = None
+    def _use(self, keep: Callable[[InProcessTransaction], None]) -> None:
+        keep(self)
+        self._keep = None
 
     def hand_over(self) -> tuple[list[tuple[BrokerQueue | BrokerTopic, Envelope]], list[Accepted]]:
         """End, and return what was sent and acknowledged, for the transaction branch it belongs to."""

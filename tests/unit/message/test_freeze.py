@@ -125,6 +125,21 @@ def test_each_change_between_sends_makes_one_copy(bench: Any) -> None:
     assert [it.properties for it in envelopes] == [{"n": n, "m": n} for n in range(3)]
 
 
+def test_the_user_that_a_send_names_shows_in_its_own_envelope_and_in_no_other(bench: Any) -> None:
+    message = bench.new(MessageKind.TEXT)
+    message.set_int_property("n", 0)
+    envelopes: list[Any] = [bench.freeze(message, user="a"), bench.freeze(message, user="b")]
+    message.set_int_property("n", 1)
+    envelopes += [bench.freeze(message, user="c"), bench.freeze(message)]
+    expected: list[dict[str, Any]] = [
+        {"n": 0, "JMSXUserID": "a"},
+        {"n": 0, "JMSXUserID": "b"},
+        {"n": 1, "JMSXUserID": "c"},
+        {"n": 1},
+    ]
+    assert [it.properties for it in envelopes] == expected
+
+
 @pytest.mark.parametrize("sent_before", [False, True])
 @pytest.mark.parametrize("the_copy_changes", [False, True])
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
