@@ -330,6 +330,27 @@ def test_text_bodies_come_back(body: str) -> None:
     assert there_and_back(body=body).body == body
 
 
+@pytest.mark.parametrize(("size", "reads"), [(0, [1, 1, 2]), (10_000, [1, 1, 2]), (100_000, [0, 1, 2])])
+def test_a_text_is_read_once_for_its_kind_and_its_body_and_kept_between_them_if_it_is_short(
+    size: int, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envelope = there_and_back(body="x" * size)
+    at = envelope.body_position + 3
+    read: list[int] = []
+
+    def noting(raw: bytes, position: int = 0) -> Any:
+        if position == at:
+            read.append(position)
+        return decode_value(raw, position)
+
+    monkeypatch.setattr("jmsapi_amqp.codec.envelope.decode_value", noting)
+    found: list[int] = []
+    for part in ("kind", "body", "body"):
+        assert getattr(envelope, part) == (MessageKind.TEXT if part == "kind" else "x" * size)
+        found.append(len(read))
+    assert found == reads
+
+
 @pytest.mark.parametrize("size", [0, 255, 256, 100_000])
 def test_bytes_bodies_of_every_length_form_come_back(size: int) -> None:
     assert there_and_back(kind=MessageKind.BYTES, body=b"x" * size).body == b"x" * size

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jmsapi.spi import Address, Capabilities, ConsumerSpec, Envelope, ErrorKind, ProviderError
 from jmsapi_amqp.attach import Source, Target, attach_sender, end_link
-from jmsapi_amqp.brokers.base import AmqpBroker
+from jmsapi_amqp.brokers.base import NO_MARKS, AmqpBroker
 from jmsapi_amqp.context import ConnectionContext
 from jmsapi_amqp.draining import pause
 from jmsapi_brokers import artemis
@@ -35,7 +35,7 @@ class Artemis(AmqpBroker):
         """Return a binary correlation id as text: over STOMP the broker shows that of Java's array and not the bytes."""
         correlation = envelope.correlation_id
         if not isinstance(correlation, bytes):
-            return super().marks(envelope)
+            return NO_MARKS
         return {"JMS_PY_corr": base64.b64encode(correlation).decode()}
 
     def subscription_name(self, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jmsapi.spi import (
     NATIVE,
@@ -36,10 +36,10 @@ from jmsapi_brokers.subscriptions import BROKERS
 if TYPE_CHECKING:
     from jmsapi_amqp.options import AmqpOptions
 
-__all__ = ["CAPABILITY", "AmqpBroker"]
+__all__ = ["CAPABILITY", "NO_MARKS", "AmqpBroker"]
 
 _REMEMBERED = 4096
-_NO_MARKS: Mapping[str, str] = MappingProxyType({})
+NO_MARKS: Final[Mapping[str, str]] = MappingProxyType({})
 CAPABILITY = {
     DestinationKind.QUEUE: "queue",
     DestinationKind.TOPIC: "topic",
@@ -146,7 +146,7 @@ class AmqpBroker:
 
     def marks(self, envelope: Envelope) -> Mapping[str, str]:
         """Return properties of our own by which our readers know what the broker does not carry to them."""
-        return _NO_MARKS
+        return NO_MARKS
 
     # ------------------------------------------------------------------------------------------------ the connection
 

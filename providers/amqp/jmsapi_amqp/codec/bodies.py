@@ -37,6 +37,7 @@ TEXT_TYPES: Final = frozenset({"application/json", "application/xml", "applicati
 LONG_MAX: Final = 2**63 - 1
 OBJECT_DATA: Final = "application/vnd.jmsapi.object+json"
 """The content type of the data form of objects."""
+_TEXT: Final = frozenset({str})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -110,7 +111,7 @@ def named(values: Mapping[AmqpValue, AmqpValue]) -> Iterable[tuple[str, AmqpValu
 
     A key that is no text is named by its value as text. If another key is named so, its type stands behind it: ``1 (Long)``.
     """
-    if all(type(name) is str for name in values):
+    if _TEXT.issuperset(map(type, values)):
         return cast("Mapping[str, AmqpValue]", values).items()
     names: dict[AmqpValue, str] = {name: name for name in values if type(name) is str}
     taken = set(names.values())

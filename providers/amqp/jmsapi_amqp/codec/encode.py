@@ -119,6 +119,11 @@ def _name(text: str) -> bytes:
 
 
 @lru_cache(maxsize=64)
+def _user(name: str) -> bytes:
+    return encode_binary(name.encode())
+
+
+@lru_cache(maxsize=64)
 def _content_type(text: str) -> bytes:
     return encode_symbol(text)
 
@@ -205,7 +210,7 @@ def _properties(
     user = properties.get("JMSXUserID") if properties and addresses.sends_user_id else None
     fields = [
         _NULL if message_id is None else id_to_wire(message_id),
-        encode_binary(user.encode()) if isinstance(user, str) else _NULL,
+        _user(user) if isinstance(user, str) else _NULL,
         _address_text(addresses.to_wire(destination)),
         _NULL if subject is None else encode_text(subject),
         _NULL if reply is None else _address_text(addresses.to_wire(reply)),
@@ -284,7 +289,7 @@ def encode_message(
 
     reply_kind = None if reply is None else int(reply.kind)
     # What comes from no JMS client is known by its body here as well, and stays known as such for who passes it on next.
-    named_kind = None if foreign is not None and foreign.body else int(kind)
+    named_kind = None if foreign is not None and foreign.body else kind
     delivery_time = envelope.delivery_time
     # Only a delay goes on the wire: Artemis schedules whatever has the annotation, and what is due now loses its order.
     if delivery_time > (envelope.timestamp or now_ms):

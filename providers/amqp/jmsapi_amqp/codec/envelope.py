@@ -8,6 +8,7 @@ Spec: AMQP 1.0 part 3.2; OASIS "AMQP bindings for JMS".
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, cast
 
@@ -27,7 +28,7 @@ from jmsapi_amqp.codec.bodies import (
 from jmsapi_amqp.codec.encode import JAVA_OBJECT, ORIGIN, OWN_PREFIX, USER, AddressBook
 from jmsapi_amqp.codec.foreign import ForeignParts
 from jmsapi_amqp.codec.ids import correlation_to_text, id_to_text
-from jmsapi_amqp.codec.reading import check_entries, decode_value
+from jmsapi_amqp.codec.reading import MOST_ENTRIES, check_entries, decode_value
 from jmsapi_amqp.codec.sections import (
     APPLICATION,
     BODIES,
@@ -51,10 +52,12 @@ __all__ = ["KeptEnvelope", "ReceivedEnvelope"]
 _GROUP: Final = 10
 """The field of the properties section that names the group; its sequence number follows."""
 _KINDS: Final = tuple(MessageKind(number) for number in range(6))
+_KIND_NOTE: Final = "x-opt-jms-msg-type"
+"""The annotation by which a JMS client says which kind of message it has sent."""
 _TEXT_NOTE: Final = 5
 """What JMS clients note on a TextMessage."""
-_TEXTS: Final = (b"\x00\x53\x77\xa1", b"\x00\x53\x77\xb1")
-"""How a body begins that is a text."""
+_TEXTS: Final = (b"\xa1", b"\xb1")
+"""How a value begins that is a text."""
 _PLAIN: Final = frozenset({str, int, bool, float, Long, Byte, Short, Float, type(None)})
 """Types that are a property's as they are."""
 _CONTENT_FIELDS: Final = (("content-type", 6), ("content-encoding", 7))
@@ -69,6 +72,8 @@ class ReceivedEnvelope:
         "_annotations",
         "_application",
         "_body",
+        "_body_at",
+        "_body_code",
         "_decoded",
         "_fields",
         "_fields_at",
@@ -78,9 +83,12 @@ class ReceivedEnvelope:
         "_raw",
         "_received_ms",
         "_scanned",
+        "_text",
         "_unread",
     )
 
+    _longest_text: ClassVar[int] = 1 << 16
+    """Bytes of the longest message whose text is kept when it was read to find the kind: not everybody asks for it."""
     _reads_fields: ClassVar[bool] = True
     """Whether the properties section is read with the others: a message whose section cannot be read has no kind then."""
 
@@ -104,19 +112,23 @@ class ReceivedEnvelope:
         self._fields: Sequence[AmqpValue] | None = ()
         self._fields_at = -1
         self._application = -1
-        self._body = -1
+        self._body = self._body_code = self._body_at = -1
+        """Where the body begins, what its first section is, and where that section's value begins."""
         self._decoded: Mapping[AmqpValue, AmqpValue] | None = None
         self._kind: MessageKind | None = None
+        self._text: str | None = None
+        """The body that was read to find the kind, until it is asked for."""
 
     def _scan(self) -> None:
         """Read all sections before the body but the application properties, whose place alone is noted."""
         if self._unread is not None:
             raise ProviderError(self._unread.kind, self._unread.message)
-        try:
-            check_entries(self._raw)
-        except ProviderError as error:
-            self._unread = error  # to find that out takes time
-            raise
+        if len(self._raw) > MOST_ENTRIES:
+            try:
+                check_entries(self._raw)
+            except ProviderError as error:
+                self._unread = error  # to find that out takes time
+                raise
         try:
             self._scan_sections()
         except IndexError:
@@ -134,7 +146,7 @@ class ReceivedEnvelope:
             else:
                 code, at = section(raw, position)
             if code in BODIES:
-                self._body = position
+                self._body, self._body_code, self._body_at = position, code, at
                 return
             form = raw[at]
             position = at + 2 + raw[at + 1] if form == 0xC1 or form == 0xC0 else skip(raw, at)
@@ -193,17 +205,29 @@ class ReceivedEnvelope:
         return kind
 
     def _find_kind(self) -> MessageKind:
-        note = self._note("x-opt-jms-msg-type")
+        note = self._note(_KIND_NOTE)
+        if note == _TEXT_NOTE and self._reads_as_text():
+            return MessageKind.TEXT
         if type(note) is not bool and isinstance(note, int) and 0 <= note <= 5 and self._can_be(_KINDS[note]):
             return _KINDS[note]
         return self._guess()
+
+    def _reads_as_text(self) -> bool:
+        """Whether the body is a text that is read at once; if so, it is kept for who asks for it next."""
+        raw, at = self._raw, self._body_at
+        if self._body_code != VALUE or not raw.startswith(_TEXTS, at) or len(raw) > self._longest_text:
+            return False
+        try:
+            self._text = cast("str", decode_value(raw, at)[0])
+        except ProviderError:
+            return False
+        return True
 
     def _can_be(self, kind: MessageKind) -> bool:
         """Whether the body is one of the kind that the sender names: nobody could read it else."""
         if self._body < 0:
             return True
-        raw = self._raw
-        code, at = section(raw, self._body)
+        raw, code, at = self._raw, self._body_code, self._body_at
         if code == VALUE:
             return at >= len(raw) or (fits(kind, raw[at]) and (kind is not MessageKind.TEXT or self._unreadable_text() is None))
         if code == SEQUENCE:
@@ -214,9 +238,8 @@ class ReceivedEnvelope:
 
     def _unreadable_text(self) -> bytes | None:
         """Return the bytes of a body that says that it is text and is none in UTF-8; None for any other body."""
-        raw = self._raw
-        code, at = section(raw, self._body)
-        if code != VALUE or raw[at : at + 1] not in (b"\xa1", b"\xb1"):
+        raw, at = self._raw, self._body_at
+        if self._body_code != VALUE or not raw.startswith(_TEXTS, at):
             return None
         width = 1 if raw[at] == 0xA1 else 4
         start = at + 1 + width
@@ -235,7 +258,7 @@ class ReceivedEnvelope:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
             return MessageKind.TEXT if is_text(content_type) else MessageKind.BYTES
-        code, at = section(self._raw, self._body)
+        code = self._body_code
         if code == DATA:
             if content_type == JAVA_OBJECT:
                 return MessageKind.OBJECT
@@ -246,7 +269,7 @@ class ReceivedEnvelope:
             return MessageKind.STREAM
         if self._unreadable_text() is not None:
             return MessageKind.BYTES
-        value, _ = decode_value(self._raw, at)
+        value, _ = decode_value(self._raw, self._body_at)
         return kind_of_value(value)
 
     @property
@@ -291,12 +314,13 @@ class ReceivedEnvelope:
     @property
     def expiration(self) -> int:
         """Milliseconds since 1970; from the time to live when the sender gave only that; 0 never. Of a delayed one as noted."""
-        noted, value, ttl = self._note("x-opt-jms-expires"), self._field(8), self._head(2)
+        noted = self._note("x-opt-jms-expires")
         if isinstance(noted, int):
             found = int(noted)
-        elif isinstance(value, int) and value:
+        elif isinstance(value := self._field(8), int) and value:
             found = int(value)
         else:
+            ttl = self._head(2)
             found = self._received_ms + int(ttl) if isinstance(ttl, int) and ttl else 0
         return 0 if found and has_expired(self._annotations) else found
 
@@ -317,10 +341,9 @@ class ReceivedEnvelope:
         """How an OBJECT body's bytes are encoded; None for other kinds."""
         if self.kind is not MessageKind.OBJECT:
             return None
-        if self._body >= 0:
-            code, at = section(self._raw, self._body)
-            if code == VALUE and self._raw[at : at + 1] not in (b"\xa0", b"\xb0", b"\x40"):
-                return OBJECT_DATA
+        at = self._body_at
+        if self._body_code == VALUE and self._raw[at : at + 1] not in (b"\xa0", b"\xb0", b"\x40"):
+            return OBJECT_DATA
         value = self._field(6)
         return str(value) if isinstance(value, str) else None
 
@@ -347,25 +370,26 @@ class ReceivedEnvelope:
     def properties(self) -> Mapping[str, Value]:
         """Typed application properties and the JMSX ones; what has no JMS type is shown as text."""
         found: dict[str, Value] = {}
-        for name, value in named(self._properties()):
+        given = self._properties()
+        for name, value in named(given):
             if not name.startswith(OWN_PREFIX):
-                found[name] = cast("Value", value) if type(value) in _PLAIN else property_value(value)
-        if self.is_foreign:
+                found[name] = value if type(value) in _PLAIN else property_value(value)  # type: ignore[assignment]
+        fields = self._fields if self._fields is not None else self._read_fields()
+        if not isinstance(self._annotations.get(_KIND_NOTE), int):
             for name, index in _CONTENT_FIELDS:
                 value = self._field(index)
                 if isinstance(value, str):
                     found.setdefault(name, str(value))
-        fields = self._fields if self._fields is not None else self._read_fields()
         if len(fields) > _GROUP:
             group, sequence = self._field(_GROUP), self._field(_GROUP + 1)
             if isinstance(group, str):
                 found["JMSXGroupID"] = group
             if isinstance(sequence, int):
                 found["JMSXGroupSeq"] = int(sequence) if sequence < 2**31 else int(sequence) - 2**32
-        user = self._field(1)
+        user = fields[1] if len(fields) > 1 else None
         if isinstance(user, bytes):
             found["JMSXUserID"] = user.decode(errors="replace")
-        elif isinstance(mark := self._properties().get(USER), str):
+        elif isinstance(mark := given.get(USER), str):
             found["JMSXUserID"] = mark
         if not NOTES.isdisjoint(self._annotations):
             # The broker's word counts, not what a sender wrote under the same name.
@@ -375,13 +399,16 @@ class ReceivedEnvelope:
     @property
     def body(self) -> Body:
         """The content, by ``kind``."""
-        kind = self.kind
+        kind, text = self.kind, self._text
+        if text is not None:
+            self._text = None
+            return text
         if self._body < 0:
             return empty_body(kind)
-        code, at = section(self._raw, self._body)
+        code = self._body_code
         if code == VALUE:
             unreadable = self._unreadable_text() if kind is MessageKind.BYTES else None
-            return body_value(kind, decode_value(self._raw, at)[0]) if unreadable is None else unreadable
+            return body_value(kind, decode_value(self._raw, self._body_at)[0]) if unreadable is None else unreadable
         parts = self._parts(code)
         if code == SEQUENCE:
             return body_value(kind, [item for part in parts if isinstance(part, list) for item in part])
@@ -400,7 +427,7 @@ class ReceivedEnvelope:
     @property
     def is_foreign(self) -> bool:
         """Whether no JMS client has sent it, as far as the message tells."""
-        note = self._note("x-opt-jms-msg-type")
+        note = self._note(_KIND_NOTE)
         return not isinstance(note, int)
 
     def foreign_parts(self) -> ForeignParts | None:
@@ -429,7 +456,7 @@ class ReceivedEnvelope:
                 self._scan()
             if self._body < 0:
                 return raw, b""
-            if section(raw, self._body)[0] == DATA:
+            if self._body_code == DATA:
                 return raw, b"".join([part for part in self._parts(DATA) if isinstance(part, bytes)])
         except ProviderError:
             return raw, raw if self._body < 0 else raw[self._body :]
@@ -453,7 +480,7 @@ class ReceivedEnvelope:
             self._scan()
         if self._body < 0:
             return True
-        code, at = section(self._raw, self._body)
+        code, at = self._body_code, self._body_at
         return code == DATA or (code == VALUE and self._raw[at : at + 1] in (b"\x40", b"\xa0", b"\xa1", b"\xb0", b"\xb1"))
 
     def plain_body(self) -> AmqpValue:
@@ -462,10 +489,9 @@ class ReceivedEnvelope:
             self._scan()
         if self._body < 0:
             return None
-        code, at = section(self._raw, self._body)
-        if code == VALUE:
-            return decode_value(self._raw, at)[0]
-        return b"".join([part for part in self._parts(code) if isinstance(part, bytes)])
+        if self._body_code == VALUE:
+            return decode_value(self._raw, self._body_at)[0]
+        return b"".join([part for part in self._parts(self._body_code) if isinstance(part, bytes)])
 
     def _data(self) -> bytes:
         return b"".join([part for part in self._parts(DATA) if isinstance(part, bytes)])
@@ -489,28 +515,7 @@ class KeptEnvelope(ReceivedEnvelope):
     Such an envelope lives no longer than it takes to read it.
     """
 
-    __slots__ = ("_text",)
+    __slots__ = ()
 
+    _longest_text = sys.maxsize
     _reads_fields = False
-    _text: str | None
-
-    def __init__(self, raw: bytes, addresses: AddressBook, near: Address, received_ms: int) -> None:
-        super().__init__(raw, addresses, near, received_ms)
-        self._text = None
-
-    def _find_kind(self) -> MessageKind:
-        if self._note("x-opt-jms-msg-type") == _TEXT_NOTE and self._body >= 0:
-            raw, body = self._raw, self._body
-            if raw.startswith(_TEXTS, body):
-                try:
-                    self._text = cast("str", decode_value(raw, body + 3)[0])
-                except ProviderError:
-                    return super()._find_kind()
-                return MessageKind.TEXT
-        return super()._find_kind()
-
-    @property
-    def body(self) -> Body:
-        """The content, by ``kind``."""
-        kind = self.kind
-        return super().body if self._text is None or kind is not MessageKind.TEXT else self._text

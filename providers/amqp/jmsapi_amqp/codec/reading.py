@@ -29,7 +29,7 @@ from jmsapi_amqp.codec.types import (
     bad_format,
 )
 
-__all__ = ["check_entries", "decode_value"]
+__all__ = ["MOST_ENTRIES", "check_entries", "decode_value"]
 
 MAX_EMPTY: Final = 8
 """Entries without bytes that an array may have beyond its own size. Every other value takes at least a byte of the message, so
