@@ -1,6 +1,6 @@
 """One STOMP connection: CONNECT, receipts, control frames, errors, heart-beats.
 
-All of it runs on the I/O thread, but ``connect``, which blocks. Rules:
+All of it runs on the I/O thread, but ``connect``, which blocks, ``write_now`` and ``confirmed_now``. Rules:
 
 - Control frames go one at a time where an ERROR may name no frame (``control_frames``).
 - What one read brings is handed on in its order: answers first, then the ERROR that ends the connection behind them.
@@ -206,7 +206,7 @@ class StompConnection:
         Returns:
             None when nothing was written; else a future, done when the last byte has left, which it most often has already.
         """
-        sent = self._transport.write_now(data) if self._loop.quiet else 0
+        sent = self._transport.write_now(data) if self._loop.quiet else None
         if not sent:
             return None
         if sent == len(data):
@@ -214,6 +214,21 @@ class StompConnection:
         future: Future[None] = Future()
         self._loop.post(self.write, b"", finish(future))  # an empty piece is written behind the rest
         return future
+
+    def confirmed_now(self, frame: bytes, done: Done) -> bool:
+        """Do what ``confirmed`` does at once if the I/O thread has nothing to do. Any thread.
+
+        Returns:
+            Whether it is done; if not, ``done`` is not called.
+        """
+        if not self._loop.quiet:
+            return False
+        receipt = str(next(self._receipt_ids))
+        data = _with_receipt(frame, receipt)
+        sent = self._transport.write_now(data, lambda: self._receipts.__setitem__(receipt, done))
+        if sent == 0:
+            self._loop.post(self.write, data)
+        return sent is not None
 
     def send(self, frame: bytes, token: object, *, more: str = "", start: str = "", confirm: bool) -> None:
         """Queue a SEND frame; its token is answered when it is written, or when it is confirmed.
@@ -254,8 +269,7 @@ class StompConnection:
             return
         receipt = str(next(self._receipt_ids))
         self._receipts[receipt] = done
-        command, _, rest = frame.partition(b"\n")
-        self._transport.queue(b"%b\nreceipt:%b\n%b" % (command, receipt.encode(), rest))
+        self._transport.queue(_with_receipt(frame, receipt))
 
     def request(
         self,
@@ -451,6 +465,11 @@ class StompConnection:
                 self._owner.on_receipts([(self._sends.pop(receipt)[0], error) for receipt in receipts])
                 return False
         return self._control.blame(error, words)
+
+
+def _with_receipt(frame: bytes, receipt: str) -> bytes:
+    command, _, rest = frame.partition(b"\n")
+    return b"%b\nreceipt:%b\n%b" % (command, receipt.encode(), rest)
 
 
 def _too_old(versions: str) -> ProviderError:

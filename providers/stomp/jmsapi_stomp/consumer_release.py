@@ -63,13 +63,15 @@ class ConsumerRelease:
         consumer = self._table.by_name.get(name.encode())
         if consumer is None:
             return
+        # Marked first: an acknowledgement that another thread is about to write is not waited for in vain.
+        was_closing, consumer.closing = consumer.closing, True
         for one in list(consumer.awaiting):
             one(self._settlement.too_late())
         self._table.drop(consumer, name)
-        if not consumer.closing:
+        if not was_closing:
             cause = f"the broker ended the consumer of {consumer.spec.address.name!r}: {text}"
             self._report(consumer, ProviderError(ErrorKind.DESTINATION, cause))
-            consumer.closing = consumer.abandoned = True
+            consumer.abandoned = True
             self.on_gone(consumer)
 
     def abandon(self, consumer: StompConsumer, cause: ProviderError) -> None:

@@ -191,7 +191,7 @@ class Frame:
         """Read all headers, without keeping them.
 
         Returns:
-            The headers that count, and those that do not for there is another one of the name.
+            The headers that count, and those that do not for there is another one of the name, with another value.
         Raises:
             ProviderError: FORMAT; a header is not UTF-8, or there are more than anybody reads.
         """
@@ -205,7 +205,8 @@ class Frame:
             headers = dict([line.split(":", 1) for line in lines])
         except ValueError:  # a line that is no header
             return self._read_lines(lines)
-        if len(headers) != len(lines) or "\r" in text:
+        # Artemis repeats a line as it is, which changes nothing.
+        if (len(headers) != len(lines) and len(headers) != len(set(lines))) or "\r" in text:
             return self._read_lines(lines)
         if "\\" in text:
             if "\\" in "".join(headers):
@@ -234,7 +235,7 @@ class Frame:
                 continue
             name, value = unescape(name), unescape(value.removesuffix("\r"))
             known = headers.setdefault(name, value)
-            if known is not value:
+            if known != value:
                 if b"\n%b:" % name.encode() in self._last:
                     headers[name], value = value, known
                 others.append((name, value))

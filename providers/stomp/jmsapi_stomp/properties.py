@@ -81,10 +81,9 @@ def property_lines(
     for name, value in properties.items():
         if name in _SEPARATE:
             continue
-        kind = type(value)
-        if kind is str:
-            code, text = "s", cast(str, value)
-        elif kind is int and _INT_LOW <= cast(int, value) <= _INT_HIGH:
+        if type(value) is str:
+            code, text = "s", value
+        elif type(value) is int and _INT_LOW <= value <= _INT_HIGH:
             code, text = "i", str(value)
         else:
             code, text = code_of(value), java_text(value)

@@ -175,11 +175,11 @@ class StompProvider:
             self._loop.post(parts.transactions.settle, tx, ours)
             return DONE
         settlement = parts.settlement
-        one = outcome is Outcome.ACCEPTED and len(ours) == 1 and not ours[0].confirmed
+        one = outcome is Outcome.ACCEPTED and len(ours) == 1
         if one and (written := settlement.acknowledge_now(ours[0])) is not None:
             return written
         future: Future[None] = Future()
-        if one:
+        if one and not ours[0].confirmed:
             self._loop.post(settlement.acknowledge_one, ours[0], finish(future))
         elif outcome is Outcome.REJECTED and parts.context.behaviour.rejects_by_copy:
             self._loop.post(parts.sender.reject, ours, outcome, finish(future))

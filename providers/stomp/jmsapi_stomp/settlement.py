@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from jmsapi.spi import Envelope, ErrorKind, Outcome, ProviderError
-from jmsapi_stomp.answers import Done
+from jmsapi_stomp.answers import Done, finish
 from jmsapi_stomp.connection import StompConnection
 from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.consumer_table import ConsumerTable
@@ -76,7 +76,8 @@ class StompSettlement:
         """Write one ACK from the thread that settles, while the I/O thread sleeps.
 
         Returns:
-            A future, done when all of it has left; None when the I/O thread has to write it.
+            A future, done when all of it has left, or with the broker's answer where that is awaited; None when the I/O thread
+            has to write it.
         """
         consumer = self._by_serial.get(tag.consumer)
         if consumer is None or consumer.closing:
@@ -85,12 +86,22 @@ class StompSettlement:
         envelope = consumer.unsettled.pop(tag, None)
         if envelope is None:
             return None
-        written = consumer.connection.write_now(b"ACK\nid:%b\n\n\0" % tag.ack)
+        frame = b"ACK\nid:%b\n\n\0" % tag.ack
+        written = self._confirmed_now(consumer, frame) if tag.confirmed else consumer.connection.write_now(frame)
         if written is not None:
             consumer.settled_elsewhere.append(self._context.behaviour.window_cost(tag.size))
         else:
             consumer.unsettled[tag] = envelope
         return written
+
+    def _confirmed_now(self, consumer: StompConsumer, frame: bytes) -> Future[None] | None:
+        answered: Future[None] = Future()
+        done = self._awaited({consumer}, 1, finish(answered))
+        # Looked at again: what ends the consumer marks it first and then tells those that wait, of whom this is one by now.
+        if not consumer.closing and consumer.connection.confirmed_now(frame, done):
+            return answered
+        consumer.awaiting.discard(done)
+        return None
 
     def acknowledge_one(self, tag: StompTag, written: Done) -> None:
         """Write one ACK that is not settled yet; ``written`` is called when it has been written."""

@@ -201,18 +201,24 @@ class StompTransport(Transport):
                 return False
         return True
 
-    def write_now(self, data: bytes) -> int:
+    def write_now(self, data: bytes, first: Callable[[], object] | None = None) -> int | None:
         """Write from any thread, ahead of what the loop is about to queue, if nothing waits to be written.
 
+        Args:
+            data: What to write.
+            first: Called before the broker can answer, and before the connection can end.
         Returns:
-            How many bytes were written; of fewer than all the loop writes the rest, before whatever is queued. 0 when
-            something waits, the socket is full or closed, or TLS is spoken, which one thread at a time has to itself.
+            How many bytes were written; of fewer than all, but of some, the loop writes the rest, before whatever is queued.
+            0 when the socket is full or broken. None, and nothing is called, when something waits, the socket is closed, or
+            TLS is spoken, which one thread at a time has to itself.
         """
         if self._tls is not None or not self._writing.acquire(blocking=False):
-            return 0
+            return None
         try:
             if self.socket is None or self._queue or self._joined:
-                return 0
+                return None
+            if first is not None:
+                first()
             try:
                 sent = self.socket.send(data)
             except OSError:  # full, or broken: the loop will meet it as well

@@ -118,6 +118,20 @@ def test_of_a_repeated_header_the_first_counts() -> None:
     assert frame.find(b"\na:") == "1"
 
 
+def test_a_line_that_is_repeated_as_it_is_adds_nothing_and_its_frame_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Artemis 2.56.0 writes the routing type of a message into it twice.
+    head = b"\ndestination-type:ANYCAST\nb:two\\c\ndestination-type:ANYCAST\nack:1"
+    expected = ({"destination-type": "ANYCAST", "b": "two:", "ack": "1"}, ())
+    slow = Frame(b"MESSAGE", head + b"\r", b"").split()
+    assert (slow[0], tuple(slow[1])) == expected
+
+    def line_by_line(*_: object) -> None:
+        raise AssertionError("it was read line by line")
+
+    monkeypatch.setattr(Frame, "_read_lines", line_by_line)
+    assert Frame(b"MESSAGE", head, b"").split() == expected
+
+
 def test_a_large_body_is_joined_once() -> None:
     body = bytes(500_000)
     data = b"MESSAGE\ncontent-length:%d\n\n%b\0" % (len(body), body) + CLASSIC

@@ -86,3 +86,31 @@ def test_a_peer_that_resets_has_not_closed_in_order_although_a_write_heard_of_it
             transport.on_readable()
     assert transport.ended_in_order is not reset
     told.on_end.assert_called_once()
+
+
+def transport_to(socket: object) -> StompTransport:
+    nobody = Any
+    transport = StompTransport(nobody, Told(), ("here", 1), tls=None, timeout=1, limit=1000, vhost=None)  # type: ignore[arg-type]
+    transport.socket = socket
+    return transport
+
+
+def test_what_must_come_before_an_answer_is_done_before_the_piece_is_written_at_once() -> None:
+    socket = Narrow(1000)
+    transport = transport_to(socket)
+    seen: list[bytes] = []
+    assert transport.write_now(b"piece", lambda: seen.append(socket.got)) == 5
+    assert (seen, socket.got) == ([b""], b"piece")
+    assert transport.write_now(b"more", lambda: seen.append(socket.got)) == 0, "the socket is full"
+    assert seen == [b"", b"piece"]
+
+
+@pytest.mark.parametrize("state", ["closed", "waiting"])
+def test_nothing_is_done_where_a_piece_cannot_be_written_at_once(state: str) -> None:
+    socket = Narrow(1000)
+    transport = transport_to(None if state == "closed" else socket)
+    if state == "waiting":
+        transport.queue(b"first")
+    seen: list[bytes] = []
+    assert transport.write_now(b"piece", lambda: seen.append(b"")) is None
+    assert (seen, socket.got) == ([], b"")
