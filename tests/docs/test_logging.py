@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -26,15 +25,16 @@ def is_log(node: ast.AST) -> bool:
     return name.strip("_").lower() in ("log", "logger", "wire_log")
 
 
-def calls(source: str) -> Iterator[ast.Call]:
-    for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in LEVELS
-            and is_log(node.func.value)
-        ):
-            yield node
+@cache
+def calls(source: str) -> list[ast.Call]:
+    return [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in LEVELS
+        and is_log(node.func.value)
+    ]
 
 
 def level(call: ast.Call) -> str:
