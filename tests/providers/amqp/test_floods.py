@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import select
 import socket
 import ssl
 import struct
@@ -124,6 +125,9 @@ class Resetting:
     def recv(self, size: int) -> bytes:
         if self._tail.endswith(CLOSE):
             raise ConnectionResetError(errno.ECONNRESET, "no more is read")
+        if self._peer.ends.is_set():
+            # A reset that is heard of comes behind all that the peer sent.
+            select.select([self._socket], [], [], 20)
         data = self._socket.recv(size)
         self._tail = (self._tail + data)[-len(CLOSE) :]
         return data
