@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import select
+import shutil
 import socket
 import ssl
 import struct
