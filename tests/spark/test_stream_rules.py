@@ -293,6 +293,7 @@ def test_tasks_that_cannot_reach_the_broker_are_told_of_and_fail_the_query_in_ti
         relay.closed = True
         send(server.url, *(f"m{number}" for number in range(40)))
         options = {"leadMessages": "2", "parallelism": "2", "brokerRetryTimeout": "200ms", "connectTimeout": "1s"}
+        options |= {"pollTimeout": "20s", "firstWait": "10s", "idleGap": "1s"}  # for a slow machine
         with Source(server.url, tmp_path, **options) as driver, Source(relay.url(server.url), tmp_path, **options) as worker:
             offset = driver.stream.initial()
             with pytest.raises(JMSException, match="no task has reached the broker") as caught:
@@ -314,6 +315,7 @@ def test_what_waiting_does_not_mend_fails_at_once_in_the_lead_and_in_a_task(
     with LoopbackServer() as server:
         send(server.url, *(f"m{number}" for number in range(6)))
         secret = {"username": "u", "password": "env:OF_THE_DRIVER", "leadMessages": "2", "parallelism": "1"}
+        secret |= {"pollTimeout": "20s", "firstWait": "10s", "idleGap": "1s"}  # for a slow machine
         with Source(server.url, tmp_path, **secret) as source:
             start = source.stream.initial()
             with pytest.raises(JMSException, match="OF_THE_DRIVER is not set"):
