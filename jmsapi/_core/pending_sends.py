@@ -343,6 +343,7 @@ class PendingSends:
                     self._running = None
                     send.producer.pending -= 1
                     self._changed.notify_all()
+                    send = None  # its message is not kept while there is none to come
                 while not self._due():
                     self._changed.wait(60.0)
                 if not (self._order and self._order[0].done):
