@@ -128,6 +128,29 @@ def test_rabbitmq_carries_out_a_part_of_a_stomp_transaction(
     assert "no exchange" in seen or "NOT_FOUND" in seen
 
 
+def test_rabbitmq_ends_amqp_connections_over_what_falsely_calls_itself_amqp(
+    rabbitmq: Broker, opened: Open, raw: Callable[..., RawStomp], name: str
+) -> None:
+    """As ``docs/brokers/rabbitmq.md`` says; over STOMP it can be taken out."""
+    queue = opened(rabbitmq, "stomp").create_queue(name)
+    assert raw(rabbitmq).confirmed("SEND", f"destination:/queue/{name}", "type:amqp-1.0", body="no AMQP").startswith("RECEIPT")
+    for _ in range(2):
+        with pytest.raises(jmsapi.JMSRuntimeException, match="primitive_type_unsupported"):
+            opened(rabbitmq, "amqp").create_consumer(queue).receive(WAIT_MS)
+    assert body(opened(rabbitmq, "stomp").create_consumer(queue).receive(WAIT_MS)) == "no AMQP"
+
+
+@pytest.mark.parametrize("wire", ["stomp", "amqp"])
+def test_a_type_of_ours_is_no_type_to_rabbitmq(rabbitmq: Broker, opened: Open, name: str, wire: str) -> None:
+    sender = opened(rabbitmq, wire)
+    queue = sender.create_queue(name)
+    producer = sender.create_producer().set_jms_type("amqp-1.0").set_property("type", "amqp-1.0")
+    producer.send(queue, "no AMQP")
+    message = opened(rabbitmq, "amqp").create_consumer(queue).receive(WAIT_MS)
+    assert message is not None
+    assert (body(message), message.jms_type, message.get_string_property("type")) == ("no AMQP", "amqp-1.0", "amqp-1.0")
+
+
 def test_rabbitmq_has_no_coordinator_of_transactions_over_amqp(rabbitmq: Broker) -> None:
     at = urlsplit(rabbitmq.url("amqp"))
     connection = BlockingConnection(
