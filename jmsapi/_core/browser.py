@@ -112,8 +112,10 @@ class BrowserImpl(NotCopied, QueueBrowser):
         if granted.done():
             # Without credit nothing comes, which must not look like an empty queue.
             yield link.awaiting(granted, browsed.asked)
-        if browsed.cause is not None:
-            raise jms_error(browsed.cause, browsed.asked) from browsed.cause
+        # A drain of a consumer that went with its link may well be answered: nothing more is on its way.
+        cause = browsed.cause or link.lost
+        if cause is not None:
+            raise jms_error(cause, browsed.asked) from cause
         browsed.more = len(browsed.deliveries) >= _STEP
 
     def shown(self, browsed: Browsed) -> Message:
