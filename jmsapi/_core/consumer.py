@@ -218,7 +218,7 @@ class ConsumerImpl(NotCopied, MessageConsumer):
         self.credit.ask_for_one()
         return self._take(timeout_ms or None, finish) or run(self._drained_steps(finish))
 
-    def pull_many(self, most: int, timeout_ms: float | None, more: Callable[[Entry], bool]) -> list[Entry]:
+    def pull_many(self, most: int, timeout_ms: float | None, more: Callable[[Entry], bool], *, look: bool = False) -> list[Entry]:
         """Take entries that are here, waiting for the first; nothing of them is decoded but whether they have expired.
 
         For sessions in which taking settles nothing, and with a prefetch.
@@ -227,14 +227,18 @@ class ConsumerImpl(NotCopied, MessageConsumer):
             most: The most entries. At a time some hundred are taken, since the session's lock is held meanwhile.
             timeout_ms: Longest wait, which ``longest_wait`` has checked; None or 0 for ever.
             more: Told each entry, whether another may be taken. Called with the session's lock held.
+            look: Do not wait, but ask the broker what it has at hand when nothing is here.
         Returns:
-            The entries; none when time is up or the consumer was closed meanwhile.
+            The entries; none when time is up, the broker has none at hand or the consumer was closed meanwhile.
         """
         warn_in_event_loop()
         began_ns = time.time_ns()
         taken: list[Entry] = []
+        most = min(most, _AT_A_TIME)
         try:
-            self._take_many(min(most, _AT_A_TIME), timeout_ms or None, more, taken)
+            self._take_many(most, 0 if look else timeout_ms or None, more, taken)
+            if look and not taken:
+                self._look_for_many(most, more, taken)
         except BaseException as error:
             if taken or not isinstance(error, Exception):
                 # The caller has none of it, and would acknowledge it with what comes later.
@@ -441,6 +445,21 @@ class ConsumerImpl(NotCopied, MessageConsumer):
                     return
         if enlist_at is not None and inbox.unsettled >= enlist_at:
             session.transaction.enlist()
+
+    def _look_for_many(self, most: int, more: Callable[[Entry], bool], taken: list[Entry]) -> None:
+        """Ask the broker what it has at hand, and take of that; see ``pull_many``."""
+        while not taken and not self.closed and self._state.flowing:
+            try:
+                run(self.credit.take_back_steps(look=True))
+            except JMSException as error:
+                if not self._link.survives(error):
+                    raise
+                return
+            dropped = self._dropped
+            self._take_many(most, 0, more, taken)
+            if self._dropped == dropped:
+                return
+            # What was at hand had expired: something else may be behind it.
 
     def _may_take(self) -> bool:
         """Whether a receive need not wait any longer. With the session's lock held."""

@@ -50,6 +50,27 @@ class WireReceiver:
             IllegalStateException: The consumer is closed, or the session has a message listener.
             JMSException: The provider failed.
         """
+        longest = longest_wait(timeout_ms, "receive")
+        return self._receive(most_bytes, lambda more: self._consumer.pull_many(most, longest, more))
+
+    @returns_or_keeps
+    def receive_no_wait(self, most: int, most_bytes: int) -> list[WireMessage]:
+        """Take messages that are here or that the broker has at hand, which is asked: none means that it has none.
+
+        A wait alone does not tell: on a way that takes its time, more may come a moment after it is over.
+
+        Args:
+            most: See ``receive``.
+            most_bytes: See ``receive``.
+        Returns:
+            See ``receive``.
+        Raises:
+            IllegalStateException: See ``receive``.
+            JMSException: See ``receive``; also ``timeout``: the broker did not answer.
+        """
+        return self._receive(most_bytes, lambda more: self._consumer.pull_many(most, None, more, look=True))
+
+    def _receive(self, most_bytes: int, pull: Callable[[Callable[[Entry], bool]], list[Entry]]) -> list[WireMessage]:
         forms: list[WireForm | None] = []
         size = 0
 
@@ -64,7 +85,7 @@ class WireReceiver:
             size += len(form.data)
             return size < most_bytes
 
-        entries = self._consumer.pull_many(most, longest_wait(timeout_ms, "receive"), more)
+        entries = pull(more)
         if entries and self._acknowledge is None:
             # The first of those that wait knows if their connection was lost since.
             self._acknowledge = self._consumer.session.client.acknowledge_of(entries[0])

@@ -108,8 +108,10 @@ class ClaimReceiver:
     def receive(self, most: int, most_bytes: int, timeout_ms: float) -> list[Taken]:
         """Take the next messages; see ClaimConsumer."""
         try:
-            # Zero would wait for ever.
+            # Zero would wait for ever. Nothing in that time is not the end of a queue: the way to the broker may be slower.
             found = self._receiver.receive(most, most_bytes, max(1.0, timeout_ms))
+            if not found:
+                found = self._receiver.receive_no_wait(most, most_bytes)
         except JMSError:
             self._broken = True
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import random
 import selectors
 import socket
@@ -137,6 +138,73 @@ class Relay:
                 with contextlib.suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
                 one.close()
+
+
+class SlowWay:
+    """Passes connections on to a port, and all that they bring a while later.
+
+    Args:
+        port: Where to, on this machine.
+        delay_s: How long each way takes.
+    """
+
+    def __init__(self, port: int, delay_s: float) -> None:
+        self._target = port
+        self._delay_s = delay_s
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port: int = self._server.getsockname()[1]
+        self._ends: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
+
+    def __enter__(self) -> SlowWay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in (self._server, *self._ends):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in list(self._threads):
+            thread.join(10)
+        for end in (self._server, *self._ends):
+            end.close()
+
+    def _start(self, target: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, name="slow way", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._server.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._target))
+            self._ends += [near, far]
+            for source, target in ((near, far), (far, near)):
+                under_way: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+                self._start(self._take, source, under_way)
+                self._start(self._bring, target, under_way)
+
+    def _take(self, source: socket.socket, under_way: queue.SimpleQueue[tuple[float, bytes]]) -> None:
+        data = b"first"
+        while data:
+            try:
+                data = source.recv(1 << 16)
+            except OSError:
+                data = b""
+            under_way.put((time.monotonic() + self._delay_s, data))
+
+    def _bring(self, target: socket.socket, under_way: queue.SimpleQueue[tuple[float, bytes]]) -> None:
+        while True:
+            due, data = under_way.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            with contextlib.suppress(OSError):
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                target.sendall(data)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 import jmsapi
 from jmsapi import Connection, JMSContext, MessageConsumer, Session
 from jmsapi._core.wire_receiver import WireReceiver
+from jmsapi._emulation.forwarding import Forwarding
 from jmsapi.errors import IllegalArgumentException, IllegalStateException, JMSException
+from jmsapi.spi import Handle, Provider
 from jmsapi.testing import LoopbackServer
 
 WAIT_MS = 20_000
@@ -103,6 +106,52 @@ def test_it_takes_no_more_messages_and_bytes_than_it_may(url: str) -> None:
             # Each has some more than 1000 bytes: the third is the one that may exceed the bytes.
             assert len(some) <= 3
         assert len(sizes) == 19
+
+
+class Slow(Forwarding):
+    """A broker far away: what it is allowed to send comes when somebody has asked and waited for the answer."""
+
+    def __init__(self, below: Provider) -> None:
+        super().__init__(below)
+        self.asked = 0
+        self._allowed: list[tuple[Handle, int]] = []
+
+    def credit(self, consumer: Handle, n: int) -> Future[None]:
+        self._allowed.append((consumer, n))
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def drain(self, consumer: Handle) -> Future[None]:
+        self.asked += 1
+        allowed, self._allowed = self._allowed, []
+        for one, n in allowed:
+            super().credit(one, n)
+        return super().drain(consumer)
+
+
+def test_only_the_broker_says_that_it_has_nothing_at_hand() -> None:
+    with jmsapi.connection_factory("inproc://far-away", prefetch=2).create_connection() as connection:
+        link = connection.link  # type: ignore[attr-defined]
+        link.provider = slow = Slow(link.provider)
+        session = connection.create_session(Session.CLIENT_ACKNOWLEDGE)
+        queue = session.create_queue("q")
+        producer = session.create_producer(queue)
+        for text in ("dies", "a", "b", "c"):
+            producer.send(session.create_text_message(text), time_to_live_ms=50 if text == "dies" else 0)
+        time.sleep(0.1)
+        receiver = jmsapi.wire_receiver(session.create_consumer(queue))
+        connection.start()
+        assert receiver.receive(10, 1 << 20, 20) == [], "it is on its way"
+        found: list[str] = []
+        while some := receiver.receive_no_wait(10, 1 << 20):
+            found += [one.message.get_body(str) for one in some if one.message is not None]
+        assert found == ["a", "b", "c"]
+        asked = slow.asked
+        producer.send(session.create_text_message("d"))
+        assert len(receiver.receive_no_wait(10, 1 << 20)) == 1 and slow.asked > asked
+        receiver.acknowledge()
+        assert receiver.receive_no_wait(10, 1 << 20) == []
 
 
 def test_messages_that_have_expired_are_discarded(url: str) -> None:
