@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 
 
-def new_session(place: Path) -> Any:
+def new_session(place: Path, more: Mapping[str, str] | None = None) -> Any:
     """Start Spark with all it writes in one folder.
 
     Args:
         place: The folder. Crashes are told in its ``crash_at``; see ``crash_hook``.
+        more: Further settings.
     """
     from pyspark.sql import SparkSession
 
@@ -46,6 +48,7 @@ def new_session(place: Path) -> Any:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={place} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        **(more or {}),
     }.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
