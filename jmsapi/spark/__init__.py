@@ -81,21 +81,13 @@ def release(staging_location: str, load_id: str) -> None:
         staging_location: As in the option ``stagingLocation``.
         load_id: As in the option ``loadId``. The name cannot be used again.
     Raises:
-        JMSException: ``bad-staging``: no such load there. Nothing is made or deleted then.
+        JMSException: ``bad-staging``: no such load there, or one that is not over: what it has consumed is nowhere else. Nothing
+            is made or deleted then.
     Threads: any.
     """
-    import time
+    from jmsapi.spark.loads import release_load
 
-    from jmsapi.spark.batchlog import BatchLog
-    from jmsapi.spark.staging import mark_of, open_store
-
-    def no_ids(data: memoryview) -> list[str | None]:
-        return []
-
-    store = open_store(f"{staging_location.rstrip('/')}/load-{load_id}")
-    if mark_of(store) is None:
-        raise JMSException(f"there is no load {load_id!r} in {staging_location!r}", "bad-staging")
-    BatchLog(store, no_ids, lambda: time.time() * 1000).seal(1)
+    release_load(staging_location, load_id)
 
 
 def _check_python(worker: str) -> None:

@@ -12,20 +12,16 @@ from jmsapi import Message
 from jmsapi.spark.arrow import RecordBatch
 from jmsapi.spark.engine import Engine
 from jmsapi.spark.filters import condition
+from jmsapi.spark.loads import LOAD_SEQ, load_store
 from jmsapi.spark.options import SourceOptions
 from jmsapi.spark.schema import browsed_rows
-from jmsapi.spark.staging import StagingStore, open_store, self_test, take
+from jmsapi.spark.staging import self_test, take
 from jmsapi.spark.stream import BatchPlan, ReadTask
 
-__all__ = ["BrowseReader", "ConsumeReader", "PushingReader", "WorkPartition", "load_store"]
+__all__ = ["BrowseReader", "ConsumeReader", "PushingReader", "WorkPartition"]
 
 _BATCH_ROWS = 2000
 _NO_LIMIT = 1 << 40
-
-
-def load_store(location: str, load_id: str) -> StagingStore:
-    """Return where the rows of a load are staged."""
-    return open_store(f"{location.rstrip('/')}/load-{load_id}")
 
 
 class WorkPartition(InputPartition):
@@ -113,14 +109,14 @@ class ConsumeReader(DataSourceReader):
         engine = self._engine()
         store = engine.log.store
         mark = take(store)
-        if not engine.log.deleted(1):
+        if not engine.log.deleted(LOAD_SEQ):
             store.make_folder("floor")
             self_test(store)
-            engine.log.open_batch(1)
+            engine.log.open_batch(LOAD_SEQ)
             most = self._options.max_messages or _NO_LIMIT
             claims = min(self._options.claims, most)
-            engine.fix_plan(1, BatchPlan.share(most, claims))
-        return [WorkPartition(ReadTask(1, claim, cap, mark)) for claim, cap in engine.planned(1)]
+            engine.fix_plan(LOAD_SEQ, BatchPlan.share(most, claims))
+        return [WorkPartition(ReadTask(LOAD_SEQ, claim, cap, mark)) for claim, cap in engine.planned(LOAD_SEQ)]
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """Stage a claim, or give what was staged."""

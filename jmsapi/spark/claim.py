@@ -13,6 +13,7 @@ Rules:
 - Any number of attempts may run the same claim at once, and any of them may stop anywhere.
 - A claim owes nobody a number of messages: trouble with the broker ends it early, and END says so. Trouble that is ``fatal``
   ends nothing: the caller raises it, and the claim is open for another attempt.
+- A claim that owes what was there when it began goes on beyond its time as long as that is what comes.
 
 Knows neither Spark nor Arrow; the model test drives it as it is.
 """
@@ -107,6 +108,8 @@ class _Run:
     round: int = 0
     taken: int = 0
     size: int = 0
+    owes: bool = False
+    """What came last was there when it began."""
 
 
 class Claim(Generic[M]):
@@ -120,6 +123,7 @@ class Claim(Generic[M]):
         clock_ms: A clock that only goes forward.
         on_step: For tests of crashes.
         is_fatal: Tells which trouble leaves a claim open.
+        owes: Tells of messages whether they were there when the claim began, and must all be taken.
     Threads: one.
     """
 
@@ -132,6 +136,7 @@ class Claim(Generic[M]):
         clock_ms: Callable[[], float],
         on_step: Step | None = None,
         is_fatal: Callable[[JMSError], bool] = lambda error: False,
+        owes: Callable[[Sequence[M]], bool] = lambda messages: False,
     ) -> None:
         self._log = log
         self._codec = codec
@@ -140,6 +145,7 @@ class Claim(Generic[M]):
         self._clock_ms = clock_ms
         self._on_step = on_step
         self._is_fatal = is_fatal
+        self._owes = owes
 
     def run(self, seq: int, claim: int, cap: int, *, first_wait_ms: float, end_empty: bool = True) -> Result:
         """Stage up to ``cap`` messages and end the claim; an ended one is left as it is, without the broker.
@@ -189,7 +195,7 @@ class Claim(Generic[M]):
     def _rounds(self, run: _Run, consumer: ClaimConsumer[M], first_wait_ms: float) -> None:
         until = self._clock_ms() + first_wait_ms + self._limits.claim_timeout_ms
         wait = first_wait_ms
-        while run.taken < run.cap and run.size < self._limits.claim_bytes and self._clock_ms() < until:
+        while run.taken < run.cap and run.size < self._limits.claim_bytes and (run.owes or self._clock_ms() < until):
             messages = self._receive(run, consumer, wait, until)
             wait = self._limits.idle_gap_ms
             if not messages:
@@ -214,7 +220,8 @@ class Claim(Generic[M]):
             messages += some
             size += sum(map(self._codec.size, some))
             wait = self._limits.idle_gap_ms
-            if self._clock_ms() >= until:
+            run.owes = self._owes(some)
+            if not run.owes and self._clock_ms() >= until:
                 # A steady trickle has no gap, and would fill the round.
                 break
         run.size += size

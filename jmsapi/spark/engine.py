@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from jmsapi.errors import JMSError, JMSException
@@ -23,6 +24,7 @@ from jmsapi.spark.trouble import is_final
 
 __all__ = ["Engine", "step_hook"]
 
+_NO_LIMIT: Final = 1 << 62
 _log: Final = logging.getLogger("jmsapi.spark")
 
 
@@ -70,23 +72,25 @@ class Engine:
             retention_ms=options.doubt_retention,
             keep=options.keep_batches,
         )
-        limits = Limits(
-            round_messages=options.round_messages,
-            round_bytes=options.round_bytes,
-            idle_gap_ms=options.idle_gap,
-            claim_timeout_ms=options.claim_timeout,
-            claim_bytes=max(1, options.max_bytes_per_batch // (options.claims + 1)),
-        )
-        # A load owes what it was asked for, so any trouble is said; a stream goes on with the next batch.
+        began_us = round(now_ms() * 1000)
+
+        def owes(messages: Sequence[Taken]) -> bool:
+            # A time later than when the message came is of a clock that is ahead, and says nothing.
+            sent = [one.sent_us for one in messages if one.sent_us is not None and one.sent_us <= one.received_us]
+            return bool(sent) and max(sent) < began_us
+
+        # A load owes what it was asked for: any trouble is said, and all that was there when it began is taken unless a time was
+        # given. A stream goes on with the next batch.
         self._is_fatal = is_final if load is None else _any_trouble
         self.claim: Claim[Taken] = Claim(
             self.log,
             ArrowCodec(options.compression),
             self.receivers.connect,
-            limits,
+            limits_of(options, load=load is not None),
             clock_ms,
             self.on_step,
             self._is_fatal,
+            *([owes] if load is not None and "claim_timeout" not in options.model_fields_set else []),
         )
 
     def stream(self) -> Stream[Taken]:
@@ -104,19 +108,25 @@ class Engine:
         return Stream(self.log, self.claim, limits, self._newest, self.on_step, clock_ms)
 
     def fix_plan(self, seq: int, plan: BatchPlan) -> None:
-        """Say once how many claims of what size a load has."""
-        self.log.store.publish(f"{folder(seq)}/plan.json", plan.encode())
+        """Say once how many claims of what size a load has, and what it reads."""
+        self.log.store.publish(f"{folder(seq)}/plan.json", replace(plan, of=self.options.place).encode())
 
     def planned(self, seq: int) -> list[tuple[int, int]]:
         """Return the claims of a load, each with its cap.
 
         Raises:
-            JMSException: ``staging-sealed``: the load was released.
+            JMSException: ``staging-sealed``: the load was released; ``staging-reused``: it is of another queue.
         """
         try:
             plan = BatchPlan.decode(self.log.store.read(f"{folder(seq)}/plan.json"))
         except FileNotFoundError:
             raise JMSException("the rows of this load were released; a new load needs another loadId", "staging-sealed") from None
+        if plan.of not in ("", self.options.place):
+            raise JMSException(
+                f"the load {self.options.load_id!r} reads {plan.of}, and here it is to read {self.options.place}: it would give "
+                "the rows of the former again. Give each its own loadId, or stagingLocation",
+                "staging-reused",
+            )
         return [(claim, plan.cap_of(claim)) for claim in range(plan.claims)]
 
     def read(self, work: ReadTask, columns: Sequence[str]) -> Iterator[RecordBatch]:
@@ -153,6 +163,20 @@ class Engine:
         except FileNotFoundError as error:
             raise JMSException(f"rows of batch {batch.seq} are not in the staging area: {error}", "staging-lost") from error
         return max(map(newest_ms, files), default=0.0)
+
+
+def limits_of(options: SourceOptions, *, load: bool) -> Limits:
+    """Return when rounds and claims end; no default ends those of a load, which would leave the rest without a word."""
+    most = options.max_bytes_per_batch
+    if load and "max_bytes_per_batch" not in options.model_fields_set:
+        most = _NO_LIMIT
+    return Limits(
+        round_messages=options.round_messages,
+        round_bytes=options.round_bytes,
+        idle_gap_ms=options.idle_gap,
+        claim_timeout_ms=options.claim_timeout,
+        claim_bytes=max(1, most // (options.claims + 1)),
+    )
 
 
 def now_ms() -> float:

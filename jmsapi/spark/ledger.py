@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +29,8 @@ import jmsapi
 from jmsapi import Connection, Message, MessageConsumer, MessageProducer, Session, TextMessage
 from jmsapi.errors import JMSError, JMSException
 from jmsapi.spark.claim import Step
-from jmsapi.spark.options import SinkOptions
-from jmsapi.spark.outbox import Binding, File, Manifest, Outbox
+from jmsapi.spark.options import LEDGER, SinkOptions
+from jmsapi.spark.outbox import Binding, File, JobRows, Manifest, Outbox
 from jmsapi.spark.staging import Gone, self_test
 from jmsapi.spark.trouble import is_final
 
@@ -41,6 +42,7 @@ Rows = Callable[[memoryview], Iterator[Mapping[str, Any]]]
 _LOOK_MS: Final = 500.0
 _RETRY_S: Final = 1.0
 _NEW: Final = -1
+_log: Final = logging.getLogger("jmsapi.spark")
 
 
 class Sends(Protocol):
@@ -105,31 +107,60 @@ class SinkLedger:
         self.rows_of = rows_of
         self._on_step = on_step
         self.name = options.sink_id or owner
-        self.queue = options.ledger_queue or f"jmsapi.ledger.{self.name}"
+        self.queue = options.ledger_queue or f"{LEDGER}{self.name}"
         self.moved_at = 0.0
         """When the token was last moved."""
 
-    def commit(self, batch: int, files: Sequence[tuple[int, File]], *, last: bool = False) -> None:
+    def commit(self, batch: int, files: Sequence[tuple[int, File]], *, last: bool = False, job: JobRows | None = None) -> None:
         """Send a batch, or what is left of it, then delete it.
 
         Args:
             batch: Its number, above those of all batches before.
             files: What it consists of, unless that is fixed.
             last: It is the only one: the ledger is over with it.
+            job: Of the only one, what its rows are known by.
         Raises:
             JMSException: ``unsupported``: the provider has no transactions, or none that hold together; ``ledger-held``,
                 ``ledger-reused``, ``staging-reused``, ``staging-lost``: see docs/errors.md. Nothing is sent twice.
+                ``job-reused``: a job of this name is done, now or before, and had other rows.
             JMSError: The broker's, for longer than ``brokerRetryTimeout``. The same call goes on where this one ended.
         """
         self.step("fix", batch)
         self.outbox.open(batch)
-        if last and self.outbox.done:
-            files = ()
-        elif files or self.outbox.manifest(batch) is not None:
-            self._persist(lambda: self._send(batch, files, last))
+        before = last and self.outbox.done
+        if not before and (files or self.outbox.manifest(batch) is not None):
+            self._persist(lambda: self._send(batch, files, last, job))
         self.step("clear", batch)
         self.outbox.clear(batch)
         self.step("cleared", batch)
+        if last and job is not None:
+            self._check_rows(job, before=before)
+
+    def _check_rows(self, job: JobRows, *, before: bool) -> None:
+        """Check that the rows of a job are those that were sent under its name: others would be missing without a word.
+
+        Args:
+            job: Its rows now.
+            before: It was done when it began. One that goes on after a crash may have rows that say when they were made.
+        """
+        sent = self.outbox.finished()
+        if sent is None or job.may_be(sent, goes_on=not before):
+            if before:
+                _log.warning("the jms sink: the job %r was done before: nothing is sent", self._owner)
+            return
+        of_batch = f", in batch {batch_of(sent)} of a stream," if sent.run else ""
+        now = f"{job.rows} rows, not all the same"
+        if job.place != sent.place:
+            now = f"rows for {job.place}, not for {sent.place}"
+        elif not job.run and job.url != sent.url:
+            now = f"rows for {job.url}, not for {sent.url}"
+        elif job.run and job.run != sent.run:
+            now = f"those of batch {batch_of(job)}"
+        raise JMSException(
+            f"the jms sink: the job {self._owner!r} is done{of_batch} with {sent.rows} rows, and nothing but these is sent under "
+            f"its name; here it has {now}. Give other rows another jobId; within foreachBatch one that has the batch's number",
+            "job-reused",
+        )
 
     def _persist(self, what: Callable[[], T]) -> T:
         """Try again as long as the broker is away."""
@@ -142,7 +173,7 @@ class SinkLedger:
                     raise
             time.sleep(_RETRY_S)
 
-    def _send(self, batch: int, files: Sequence[tuple[int, File]], last: bool) -> None:
+    def _send(self, batch: int, files: Sequence[tuple[int, File]], last: bool, job: JobRows | None) -> None:
         with self.options.factory().create_connection() as connection:
             self._check(connection)
             binding = self._bind(connection)
@@ -150,7 +181,7 @@ class SinkLedger:
             # Gone: a rival is past this batch, and the token says so.
             with suppress(Gone):
                 if unseen is None:
-                    self.outbox.fix(batch, files)
+                    self.outbox.fix(batch, files, job)
             manifest = self.outbox.manifest(batch)
             connection.start()
             session = connection.create_session(Session.SESSION_TRANSACTED)
@@ -159,7 +190,7 @@ class SinkLedger:
             while not move.once():
                 pass
             if last:
-                self.outbox.finish()
+                self.outbox.finish(None if manifest is None else manifest.job)
                 move.end()
 
     def _check(self, connection: Connection) -> None:
@@ -206,6 +237,11 @@ class SinkLedger:
         """Tell the test of crashes what comes next."""
         if self._on_step is not None:
             self._on_step(name, batch, 0, number)
+
+
+def batch_of(job: JobRows) -> str:
+    """Return the number of the batch of a stream that a job writes."""
+    return job.run.rpartition("/")[2]
 
 
 class _Move:
@@ -323,7 +359,16 @@ class _Move:
         sent = 0
         self._ledger.step("send", self._batch, self._number)
         for duplicate_id, row in itertools.islice(self._rows, self._ledger.options.transaction_messages):
-            self._sender.send(row, duplicate_id)
+            try:
+                self._sender.send(row, duplicate_id)
+            except JMSException as error:
+                if error.error_code != "bad-row":
+                    raise
+                raise JMSException(
+                    f"the jms sink: batch {self._batch}: {error}. Its task could not know: only this broker or its wire says "
+                    "what is wrong with it. The batch is fixed; with deadLetterQueue it goes on without that row",
+                    "bad-row",
+                ) from error
             sent += 1
         self._next = start + sent
         return sent

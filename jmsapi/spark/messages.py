@@ -71,6 +71,7 @@ _PROPERTY: Final[dict[str, Callable[[Any], Any]]] = {
 _NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _SHOWN: Final = 1000
 _LONGEST: Final = (1 << 63) - 1
+_MONTHS: Final = re.compile(r"\binterval (year|month)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 """What no broker has in a name of a destination; one would say so only when the transaction ends, of all its rows."""
 
@@ -93,6 +94,12 @@ def check_columns(options: SinkOptions, columns: Columns) -> None:
         raise JMSException(
             f"the jms sink knows no column {', '.join(map(repr, other))}; there are {', '.join(sorted(_WRITTEN))}. "
             "otherColumns=properties sends others as properties, otherColumns=json as a body",
+            "bad-schema",
+        )
+    months = [name for name, kind in columns.items() if _MONTHS.search(kind) and name not in _READ_ONLY]
+    if months:
+        raise JMSException(
+            f"the column {months[0]!r} of the jms sink has an interval of months or years, which does not reach Python; cast it",
             "bad-schema",
         )
     for name in columns:
@@ -247,7 +254,7 @@ class RowSender:
         if self._options.other_columns == "json":
             with _Column(", ".join(self._other)):
                 return session.create_text_message(self._as_json({name: row[name] for name in self._other}))
-        kind = row.get("body_type") or next((name for name in _BODIES if row.get(name) is not None), "text")
+        kind = row.get("body_type") or self._kind(row)
         if kind == "message":
             return session.create_message()
         if kind == "object":
@@ -263,6 +270,15 @@ class RowSender:
                 return session.create_text_message(row.get("text"))
             return self._bytes(row["bytes"]) if kind == "bytes" else self._value(row["value"], row.get("value_types") or {})
         raise AssertionError("a column that is wrong raises")
+
+    def _kind(self, row: Mapping[str, Any]) -> str:
+        """Return which column is the body of a row that does not say so."""
+        bodies = [name for name in _BODIES if row.get(name) is not None]
+        if len(bodies) > 1:
+            raise _Bad(f"columns {' and '.join(map(repr, bodies))}: a message has one body, and body_type does not say which")
+        if bodies:
+            return bodies[0]
+        return "bytes" if set(_BODIES) & set(self._columns) == {"bytes"} else "text"
 
     def _bytes(self, data: bytes | None) -> Message:
         message = self._session.create_bytes_message()

@@ -15,19 +15,23 @@ from typing import Annotated, ClassVar, Final, Literal, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 import jmsapi
-from jmsapi.errors import JMSException
+from jmsapi.errors import InvalidSelectorException, JMSException
 from jmsapi.selector import compile_selector
 from jmsapi.spark.option_values import NAME, Count, Duration, Size, lower, option, upper
 from jmsapi.spark.staging import open_store
 
-__all__ = ["JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options", "read_stream_sink"]
+__all__ = ["LEDGER", "JmsOptions", "SinkOptions", "SourceOptions", "documentation", "read_options", "read_stream_sink"]
 
 T = TypeVar("T", bound="JmsOptions")
 _USER_INFO: Final = re.compile(r"//[^/?#,()]*@")
 _TLS: Final = re.compile(r"(stomp\+ssl|amqps)://", re.IGNORECASE)
 _IN_PROCESS: Final = re.compile(r"(?:^|[(,])\s*inproc:", re.IGNORECASE)
 _HADOOP_PATH: Final = re.compile("file:/(?!/)")
+LEDGER: Final = "jmsapi.ledger."
+"""Begins the name of a ledger's queue."""
 _SECRETS: Final = ("password", "secret", "token")
+_OUR_NAMES: Final = {"url": "url", "user": "username", "password": "password", "client_id": "clientId"}
+"""Options of providers that have one of ours, which others are checked with."""
 _HINTS: Final = {
     "brokerurl": "url",
     "broker": "url",
@@ -100,6 +104,7 @@ class JmsOptions(BaseModel):
                 self, "url holds a user name or password, which would be written into plans and logs: use username and password"
             )
         if "***" in jmsapi.redact_url(self.url):
+            self._check_readable()
             raise _bad(
                 self,
                 "url holds a password or another secret among its parameters, which would be written into plans and logs: give "
@@ -115,14 +120,39 @@ class JmsOptions(BaseModel):
             raise _bad(self, "username is given without password")
         if self.queue is not None and self.topic is not None:
             raise _bad(self, "queue and topic are both given; choose one")
+        for alias, name in (("queue", self.queue), ("topic", self.topic)):
+            self._check_name(alias, name)
         if any(name.startswith("tls_") for name in self.extra) and _TLS.search(self.url) is None:
             raise _bad(self, "tls.* is given, and the URL has no TLS: write stomp+ssl:// or amqps://")
+        for name, ours in _OUR_NAMES.items():
+            if name in self.extra:
+                raise _bad(self, f"provider.{name} is given; use the option {ours}")
         if "object_allow" in self.extra:
             raise _bad(self, "provider.object_allow: objects are never unpickled here")
         if self.staging_location is not None:
             open_store(self.staging_location)
         # Reads URL and provider options; opens nothing.
         self.factory(secret=False)
+
+    @property
+    def place(self) -> str:
+        """Return where messages come from or go to, as people read it."""
+        queue = f"the queue {self.queue!r}" if self.queue is not None else ""
+        topic = f"the topic {self.topic!r}" if self.topic is not None else ""
+        return queue or topic or "the queues and topics of its rows"
+
+    def _check_name(self, alias: str, name: str | None) -> None:
+        """Refuse a destination as columns have it, which would be a queue of that name."""
+        if name is not None and name.startswith(("queue://", "topic://")):
+            raise _bad(self, f"{alias} is a name alone, without {name[:8]}")
+
+    def _check_readable(self) -> None:
+        """Raise what is wrong with a URL that cannot be read: it is shown as one that is nothing but a secret."""
+        try:
+            self.factory(secret=False)
+        except JMSException as error:
+            if error.error_code == "bad-url":
+                raise
 
     def factory(self, *, secret: bool = True, **more: object) -> jmsapi.ConnectionFactory:
         """Return a factory for these options.
@@ -166,12 +196,16 @@ class SourceOptions(JmsOptions):
         "parallelism", 2, "Most claims planned beside the lead, 1 to 1024; 1 keeps the broker's order", ge=1, le=1024
     )
     max_messages_per_batch: Count = option("maxMessagesPerBatch", 100_000, "Most messages of a batch, over lead and claims")
-    max_bytes_per_batch: Size = option("maxBytesPerBatch", 256 << 20, "Most bytes of a batch; one message may exceed it", "256m")
+    max_bytes_per_batch: Size = option(
+        "maxBytesPerBatch", 256 << 20, "Most bytes of a batch, and of a load if given; one message may exceed it", "256m"
+    )
     lead_messages: Count = option("leadMessages", 1000, "Size of the lead claim")
     poll_timeout: Duration = option(
         "pollTimeout", 1000, "How long an idle stream waits for a first message before it looks again", "1s"
     )
-    claim_timeout: Duration = option("claimTimeout", 10_000, "A claim ends after this", "10s")
+    claim_timeout: Duration = option(
+        "claimTimeout", 10_000, "A claim ends after this; one of a load only if this is given", "10s"
+    )
     first_wait: Duration = option("firstWait", 500, "How long a claim waits for its first message", "500ms")
     idle_gap: Duration = option("idleGap", 50, "A claim ends when nothing came for so long", "50ms")
     round_messages: int = option(
@@ -260,6 +294,8 @@ class SourceOptions(JmsOptions):
 
     def check_load(self) -> None:
         """Check what only ``spark.read`` needs; raises JMSException."""
+        if "max_messages_per_batch" in self.model_fields_set:
+            raise _bad(self, "maxMessagesPerBatch is for a stream; maxMessages limits what spark.read reads")
         if self.read_mode == "browse":
             if self.load_id is not None:
                 raise _bad(self, "loadId is for readMode=consume; browsing takes nothing")
@@ -271,6 +307,13 @@ class SourceOptions(JmsOptions):
             raise _bad(self, "pushdown is for readMode=browse: what is consumed must not depend on a query's plan; give selector")
         if self.load_id is None:
             raise _bad(self, "readMode=consume needs loadId: what a job has consumed when it crashes is found again by that name")
+
+    @property
+    def place(self) -> str:
+        """Return where messages come from, and which of them; without secrets, which a URL has not."""
+        by = f" by the subscription {self.subscription!r}" if self.subscription is not None else ""
+        which = f" where {self.selector}" if self.selector is not None else ""
+        return f"{super().place} at {self.url}{by}{which}"
 
     @property
     def claims(self) -> int:
@@ -344,10 +387,18 @@ class SinkOptions(JmsOptions):
     time_to_live: Duration = option("timeToLive", 0, "Life of a message, 0 for ever; a column `time_to_live` (ms) wins", "0ms")
     delivery_delay: Duration = option("deliveryDelay", 0, "Delay of delivery; a column `delivery_delay` (ms) wins", "0ms")
 
-    def check_dead_letters(self) -> None:
-        """Check that dead letters do not come where the rows go; raises JMSException."""
+    def check_queues(self) -> None:
+        """Check that dead letters and the ledger do not come where the rows go, or each other; raises JMSException."""
+        self._check_name("deadLetterQueue", self.dead_letter_queue)
+        self._check_name("ledgerQueue", self.ledger_queue)
         if self.dead_letter_queue is not None and self.dead_letter_queue == self.queue:
             raise _bad(self, "deadLetterQueue is the queue that the rows go to")
+        if self.ledger_queue is not None and not self.once:
+            raise _bad(self, "ledgerQueue is for delivery=exactly-once")
+        name = self.sink_id or self.job_id
+        ledger = self.ledger_queue or (f"{LEDGER}{name}" if self.once and name is not None else None)
+        if ledger is not None and ledger in (self.queue, self.dead_letter_queue):
+            raise _bad(self, "the ledger needs a queue for itself, and rows or dead letters go there: give another ledgerQueue")
 
     @property
     def once(self) -> bool:
@@ -357,12 +408,15 @@ class SinkOptions(JmsOptions):
     def check(self) -> None:
         """Check the options of a sink; raises JMSException."""
         super().check()
-        self.check_dead_letters()
+        self.check_queues()
         name = self.duplicate_id_property or ""
         if name.startswith("JMS") and not name.startswith("JMS_"):
             raise _bad(self, "duplicateIdProperty begins with JMS, and JMS keeps such names to itself")
-        if self.ledger_queue is not None and not self.once:
-            raise _bad(self, "ledgerQueue is for delivery=exactly-once")
+        if name:
+            try:
+                compile_selector(f"{name} IS NULL")
+            except InvalidSelectorException:
+                raise _bad(self, "duplicateIdProperty is a word of selectors, which no property can have for its name") from None
         if self.once and self.staging_location is None:
             raise _bad(self, "stagingLocation is missing: delivery=exactly-once stages rows before it sends them")
 

@@ -173,12 +173,14 @@ def run_pipeline(
     Returns:
         How many rows were read.
     Raises:
-        JMSException: ``bad-config``: Spark refuses the SQL or an option.
+        JMSException: ``bad-config``: Spark refuses the SQL or an option; ``missing-extra``: PySpark is too old for streams.
         pyspark.errors.StreamingQueryException: The query failed.
     Threads: one.
     """
     import jmsapi.spark
+    from jmsapi.spark.source import check_stream_release
 
+    check_stream_release()
     jmsapi.spark.register(spark)
     query = _start(pipeline, spark)
     rows, last = 0, -1

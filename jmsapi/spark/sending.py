@@ -33,6 +33,10 @@ class Task:
     """Id of the query; it outlives restarts."""
     batch: int = 0
     partition: int = 0
+    of_job: bool = False
+    """It writes a job, and no batch of a stream."""
+    run: str = ""
+    """Of a job within ``foreachBatch``, the stream's query and batch."""
 
 
 def sender(session: Session, options: SinkOptions, columns: Columns) -> RowSender:

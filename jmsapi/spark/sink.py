@@ -9,7 +9,7 @@ import logging
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark import TaskContext
@@ -24,7 +24,7 @@ from jmsapi.spark.engine import step_hook
 from jmsapi.spark.ledger import SinkLedger
 from jmsapi.spark.messages import Columns, check_columns
 from jmsapi.spark.options import SinkOptions
-from jmsapi.spark.outbox import File, Outbox
+from jmsapi.spark.outbox import File, JobRows, Outbox
 from jmsapi.spark.sending import Row, Task, TaskSender, sender
 from jmsapi.spark.staging import check_shared, open_store, take
 
@@ -59,6 +59,8 @@ class Staged(WriterCommitMessage):
     """Id of the query."""
     partition: int
     files: tuple[File, ...]
+    job: JobRows = field(default_factory=JobRows)
+    """What the rows are known by."""
 
 
 def this_task() -> Task:
@@ -94,12 +96,15 @@ def stage_rows(options: SinkOptions, columns: Columns, outbox: Outbox, batches: 
     outbox.open(task.batch)
     files: list[File] = []
     waiting: list[RecordBatch] = []
+    rows = JobRows(run=task.run)
     with jmsapi.connection_factory(f"inproc://{uuid.uuid4().hex}").create_connection() as connection:
         session = connection.create_session(Session.SESSION_TRANSACTED)
         trial = sender(session, options, columns)
         for batch in batches:
             for row in batch.to_pylist(maps_as_pydicts="lossy"):
                 trial.send(row)
+                if task.of_job:
+                    rows += JobRows.of(row, task.run)
             session.rollback()
             waiting.append(batch)
             if sum(one.nbytes for one in waiting) >= _FILE_BYTES:
@@ -108,7 +113,7 @@ def stage_rows(options: SinkOptions, columns: Columns, outbox: Outbox, batches: 
     files += _stage(outbox, task.batch, waiting)
     if step is not None:
         step("staged", task.batch, task.partition, 0)
-    return Staged(task.query, task.partition, tuple(files))
+    return Staged(task.query, task.partition, tuple(files), rows)
 
 
 def _stage(outbox: Outbox, batch: int, batches: Sequence[RecordBatch]) -> list[File]:
@@ -184,7 +189,8 @@ class _Writing(ABC):
         ledger = SinkLedger(
             options, self._outbox(), owner, lambda session: sender(session, options, self._columns), rows_of, step_hook()
         )
-        ledger.commit(batch, files, last=last)
+        job = sum((one.job for one in staged), JobRows(place=self._options.place, url=self._options.url)) if last else None
+        ledger.commit(batch, files, last=last, job=job)
 
 
 class JmsWriter(_Writing, DataSourceArrowWriter):
@@ -196,7 +202,8 @@ class JmsWriter(_Writing, DataSourceArrowWriter):
 
     def _task(self) -> Task:
         # Within foreachBatch tasks know a batch of the stream, which is none of this job.
-        return replace(super()._task(), batch=_JOB_BATCH)
+        task = super()._task()
+        return replace(task, batch=_JOB_BATCH, of_job=True, run=f"{task.query}/{task.batch}" if task.query else "")
 
     def _run(self, task: Task) -> str:
         return f"{self._name}-{self._started}"

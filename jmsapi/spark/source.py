@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 import pyspark
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from jmsapi.errors import JMSException
@@ -15,10 +15,7 @@ from jmsapi.spark.options import SinkOptions, SourceOptions, read_options, read_
 from jmsapi.spark.schema import DDL
 from jmsapi.spark.sink import JmsStreamWriter, JmsWriter
 
-if TYPE_CHECKING:
-    from jmsapi.spark.stream_reader import JmsStreamReader
-
-__all__ = ["JmsDataSource"]
+__all__ = ["JmsDataSource", "check_stream_release"]
 
 
 def selected(schema: StructType) -> tuple[str, ...]:
@@ -28,6 +25,10 @@ def selected(schema: StructType) -> tuple[str, ...]:
         JMSException: ``bad-schema``: a column or type that the source does not have.
     """
     known = _types()
+    names = [field.name for field in schema.fields]
+    twice = [name for name in known if names.count(name) > 1]
+    if twice:
+        raise JMSException(f"the column {twice[0]!r} of the jms source is selected twice", "bad-schema") from None
     for field in schema.fields:
         if field.name not in known:
             raise JMSException(
@@ -48,12 +49,54 @@ def check_release(what: str, least: tuple[int, int], why: str) -> None:
     Raises:
         JMSException: ``missing-extra``: it is older.
     """
-    release = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if release < least:
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < least:
         needed = ".".join(map(str, least))
         raise JMSException(
             f"{what} needs PySpark {needed} or newer, this is {pyspark.__version__}: {why}", "missing-extra"
         ) from None
+
+
+def check_stream_release() -> None:
+    """Check that PySpark is new enough for reading a stream.
+
+    Raises:
+        JMSException: ``missing-extra``: it is older.
+    """
+    check_release(
+        "reading a stream",
+        (4, 2),
+        "earlier ones ask for more without saying where the last batch ended. There spark.read with readMode=consume takes what "
+        "is on a queue, once for each loadId",
+    )
+
+
+class RefusingStreamReader(DataSourceStreamReader):
+    """The reader of a stream that cannot be read: whatever it is asked for, it says why.
+
+    An error of ``streamReader`` itself PySpark hides behind one of its own, since it has no reader to stop then.
+
+    Args:
+        error: What is wrong.
+    """
+
+    def __init__(self, error: JMSException) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:
+        """Raise what is wrong."""
+        raise self._error
+
+    def latestOffset(self, start: object = None, limit: object = None) -> NoReturn:
+        """Raise what is wrong."""
+        raise self._error
+
+    def partitions(self, start: object, end: object) -> NoReturn:
+        """Raise what is wrong."""
+        raise self._error
+
+    def read(self, partition: object) -> NoReturn:
+        """Raise what is wrong."""
+        raise self._error
 
 
 def _types() -> Mapping[str, str]:
@@ -89,14 +132,18 @@ class JmsDataSource(DataSource):
         self._source()
         return DDL
 
-    def streamReader(self, schema: StructType) -> JmsStreamReader:
-        """Return the reader of a stream."""
-        options = self._source()
-        options.check_stream()
-        check_release("reading a stream", (4, 2), "earlier ones ask for more without saying where the last batch ended")
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of a stream; what is wrong is said by the first thing that Spark asks of it."""
+        try:
+            options = self._source()
+            options.check_stream()
+            columns = selected(schema)
+            check_stream_release()
+        except JMSException as error:
+            return RefusingStreamReader(error)
         from jmsapi.spark.stream_reader import JmsStreamReader
 
-        return JmsStreamReader(options, selected(schema))
+        return JmsStreamReader(options, columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch: it looks at a queue, or consumes from it."""
@@ -118,7 +165,9 @@ class JmsDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> JmsStreamWriter:
         """Return the writer of a stream."""
-        check_release("writing a stream", (4, 1), "earlier ones have no writer of Arrow batches")
+        check_release(
+            "writing a stream", (4, 1), "earlier ones have no writer of Arrow batches. There foreachBatch can write each"
+        )
         return JmsStreamWriter(read_stream_sink(self._options), _kinds(schema))
 
     def _source(self) -> SourceOptions:

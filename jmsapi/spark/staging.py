@@ -359,16 +359,20 @@ def open_store(location: str) -> StagingStore:
     """Return the store of a staging location; nothing is opened or written.
 
     Args:
-        location: An absolute path, ``file:///path``, or a URL of an object store in ``CONDITIONAL_SCHEMES``. Credentials come
-            from the environment, as the file system's own documentation says.
+        location: An absolute path, ``file:///path``, ``file:/path``, or a URL of an object store in ``CONDITIONAL_SCHEMES``.
+            Credentials come from the environment, as the file system's own documentation says.
     Raises:
         JMSException: ``bad-staging``: not absolute, or a kind of store that cannot create on condition; ``missing-extra``: the
             fsspec file system of the scheme is not installed.
     Threads: any.
     """
     scheme, separator, rest = location.partition("://")
+    scheme = scheme.lower()
+    if "\0" in location:
+        raise JMSException("the staging location has a NUL in it", "bad-staging")
     if not separator or scheme == "file":
-        path = rest if separator else location
+        # Hadoop writes a path as file:/place.
+        path = rest if separator else location.removeprefix("file:")
         if not path.startswith("/"):
             raise JMSException(
                 f"the staging location {location!r} is not absolute; every node must know it by the same path",
@@ -381,6 +385,8 @@ def open_store(location: str) -> StagingStore:
             f"known of local disks, NFS, {', '.join(f'{one}://' for one in CONDITIONAL_SCHEMES)}",
             "bad-staging",
         )
+    if not rest.strip("/"):
+        raise JMSException(f"the staging location {location!r} names no bucket", "bad-staging")
     try:
         fsspec: Any = importlib.import_module("fsspec")
         filesystem: Any = fsspec.filesystem("s3" if scheme == "s3a" else scheme, use_listings_cache=False)

@@ -54,6 +54,8 @@ class BatchPlan:
     """The most rows of each."""
     more: int = 0
     """How many of the first claims may take one row more than the others."""
+    of: str = ""
+    """Of a load, what it reads."""
 
     @classmethod
     def share(cls, rows: int, claims: int) -> BatchPlan:
@@ -64,11 +66,12 @@ class BatchPlan:
     def decode(cls, data: memoryview) -> BatchPlan:
         """Read a stored plan."""
         record = json.loads(bytes(data))
-        return cls(record["claims"], record["cap"], record.get("more", 0))
+        return cls(record["claims"], record["cap"], record.get("more", 0), record.get("of", ""))
 
     def encode(self) -> bytes:
         """Return the plan as it is stored."""
-        return json.dumps({"claims": self.claims, "cap": self.cap, "more": self.more}).encode()
+        of = {"of": self.of} if self.of else {}
+        return json.dumps({"claims": self.claims, "cap": self.cap, "more": self.more, **of}).encode()
 
     def cap_of(self, number: int) -> int:
         """Return the most rows of a claim, counted from 0 without the lead."""

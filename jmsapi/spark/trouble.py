@@ -32,6 +32,7 @@ _CODES: Final = frozenset(
         "bad-staging",
         "bad-url",
         "invalid-option",
+        "job-reused",
         "ledger-held",
         "ledger-reused",
         "missing-extra",

@@ -10,6 +10,7 @@ import pytest
 
 import jmsapi
 import jmsapi.spark
+from jmsapi.testing import LoopbackServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,6 +79,26 @@ def test_a_job_is_saved_once_alone_and_for_each_batch_of_a_stream(spark: Any, cl
     query = lines.writeStream.foreachBatch(twice).option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True)
     assert query.start().awaitTermination(300)
     assert sorted(classic_place.left(2)) == ["one", "two"]
+
+
+def test_a_job_with_one_name_for_all_batches_of_a_stream_is_refused(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for text in ("one", "two"):
+        (tmp_path / "in" / text).write_text(f"{text}\n", encoding="utf-8")
+    with LoopbackServer() as server:
+        once = {"url": server.url, "queue": "q", "delivery": "exactly-once", "stagingLocation": str(tmp_path / "staging")}
+
+        def save(batch: Any, number: int) -> None:
+            for _ in range(2):
+                batch.withColumnRenamed("value", "text").write.format("jms").options(**once, jobId="orders").mode("append").save()
+
+        lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
+        query = lines.writeStream.foreachBatch(save).option("checkpointLocation", str(tmp_path / "ck")).trigger(availableNow=True)
+        with pytest.raises(Exception, match=r"job 'orders' is done, in batch 0 of a stream, .* here it has those of batch 1"):
+            query.start().awaitTermination(300)
+        with jmsapi.connection_factory(server.url).create_context() as context:
+            found = [message.get_body(str) for message in context.create_browser(context.create_queue("q"))]
+    assert len(found) == 1
 
 
 def test_load_says_at_once_what_is_wrong(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from jmsapi import Session
 from jmsapi.errors import JMSException
 from jmsapi.spark.ledger import SinkLedger, SinkProgress, _Move
 from jmsapi.spark.options import SinkOptions
-from jmsapi.spark.outbox import File, Outbox
+from jmsapi.spark.outbox import File, JobRows, Outbox
 from jmsapi.spark.staging import LocalStore, take
 
 
@@ -174,9 +176,9 @@ class ForgetsHowFarItIs(_Move):
 class FixesABatchAgain(Outbox):
     """Lets a replay say what a batch consists of."""
 
-    def fix(self, batch: int, files: Sequence[tuple[int, File]]) -> None:
+    def fix(self, batch: int, files: Sequence[tuple[int, File]], job: JobRows | None = None) -> None:
         self.store.delete(f"s/{batch:09d}/manifest.json")
-        super().fix(batch, files)
+        super().fix(batch, files, job)
 
 
 class DeletesBeforeTheEnd(Outbox):
@@ -309,6 +311,68 @@ def test_a_job_that_is_run_again_sends_nothing_and_leaves_no_token(sink: Sink) -
     assert sink.sent() == ["a", "b", "c", "d"]
     assert sink.tokens() == []
     assert sink.outbox.done and sink.outbox.store.list("s") == []
+
+
+def job(*rows: str, run: str = "") -> JobRows:
+    return sum((JobRows.of({"text": row}, run) for row in rows), JobRows(run=run))
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "told"),
+    [
+        (job("a", "b"), job("c", "d", "e"), "with 2 rows, .* here it has 3 rows"),
+        (job("a", "b"), job("a", "c"), "not all the same"),
+        (job("a", "b"), job(), "here it has 0 rows"),
+        (job("a", run="query/3"), job("b", run="query/4"), "in batch 3 of a stream, .* here it has those of batch 4"),
+        (job("a", run="query/3"), job("a", run="other/3"), "in batch 3 of a stream"),
+        (job("a"), replace(job("a"), place="the queue 'other'"), "here it has rows for the queue 'other'"),
+        (job("a", run="query/3"), replace(job("a", run="query/3"), place="the queue 'other'"), "rows for the queue 'other'"),
+        (job("a"), replace(job("a"), url="stomp://other"), "here it has rows for stomp://other"),
+        (job("a"), job("a", run="query/0"), "here it has those of batch 0"),
+    ],
+)
+def test_a_name_of_a_job_that_comes_again_with_other_rows_is_refused(
+    sink: Sink, first: JobRows, again: JobRows, told: str
+) -> None:
+    sink.ledger().commit(0, sink.stage(0, ["a", "b"][: first.rows]), last=True, job=first)
+    with pytest.raises(JMSException, match=told) as caught:
+        sink.ledger().commit(0, sink.stage(0, ["x"]), last=True, job=again)
+    assert caught.value.error_code == "job-reused"
+    assert sink.sent() == ["a", "b"][: first.rows] and sink.tokens() == []
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (job("a", "b"), job("b", "a")),
+        (job("a", "b", run="query/3"), replace(job("made anew", run="query/3"), url="stomp://took-over")),
+    ],
+    ids=["in another order", "a batch that is replayed"],
+)
+def test_the_same_job_again_is_said_to_send_nothing(
+    sink: Sink, first: JobRows, again: JobRows, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink.ledger().commit(0, sink.stage(0, ["a", "b"]), last=True, job=first)
+    assert not caplog.records
+    sink.ledger().commit(0, sink.stage(0, ["b"], ["a"]), last=True, job=again)
+    assert "was done before: nothing is sent" in caplog.text
+    assert sink.sent() == ["a", "b"]
+
+
+@pytest.mark.parametrize(("again", "refused"), [(job("w", "x", "y", "z"), False), (job("w", "x"), True)])
+def test_a_job_that_goes_on_sends_what_it_began_with_and_says_so_when_that_is_not_all(
+    sink: Sink, again: JobRows, refused: bool
+) -> None:
+    def die(name: str, batch: int, claim: int, number: int) -> None:
+        if (name, number) == ("settled", 0):
+            raise Crash
+
+    with pytest.raises(Crash):
+        sink.ledger(on_step=die).commit(0, sink.stage(0, ["a", "b", "c", "d"]), last=True, job=job("a", "b", "c", "d"))
+    files = sink.stage(0, ["w", "x", "y", "z"][: again.rows])
+    with pytest.raises(JMSException, match="with 4 rows") if refused else contextlib.nullcontext():
+        sink.ledger().commit(0, files, last=True, job=again)
+    assert sink.sent() == ["a", "b", "c", "d"] and sink.tokens() == []
 
 
 def test_an_empty_batch_connects_to_nothing(tmp_path: Path) -> None:

@@ -82,6 +82,15 @@ def test_a_value_as_kafka_has_it_is_a_text_or_bytes(out: Out) -> None:
     assert (text(first), text(empty), third.get_body(bytes)) == ("v", None, b"v")
 
 
+def test_a_row_without_a_body_is_of_the_kind_of_the_one_column_there_is(out: Out) -> None:
+    out.write({"bytes": "binary"}, {"bytes": pa.array([None, b"a"], pa.binary())})
+    assert [message.get_body(bytes) for message in out.messages()] == [b"", b"a"]
+    out.write({"text": "string"}, {"text": pa.array([None], pa.string())})
+    assert [text(message) for message in out.messages()] == [None]
+    out.write({"text": "string", "bytes": "binary"}, {"text": ["a", None], "bytes": [None, b"b"]})
+    assert [type(message).__name__[:5] for message in out.messages()] == ["TextM", "Bytes"]
+
+
 def test_a_struct_or_an_array_is_json(out: Out) -> None:
     struct = pa.array([{"a": 1, "b": "x"}], pa.struct([("a", pa.int32()), ("b", pa.string())]))
     out.write({"value": "struct<a:int,b:string>"}, {"value": struct})
@@ -160,6 +169,8 @@ def test_all_other_columns_are_properties_of_their_types(out: Out) -> None:
         ({"text": "string", "properties": "string"}, {}, "'properties' of the jms sink is map<string,string>, not string"),
         ({"text": "string", "correlation_id": "int"}, {"deadLetterQueue": "d"}, "'correlation_id' of the jms sink is string"),
         ({"text": "string", "delivery_mode": "int"}, {"deadLetterQueue": "d"}, "'delivery_mode' of the jms sink is string"),
+        ({"a": "interval month"}, {"otherColumns": "json"}, "'a' of the jms sink has an interval of months"),
+        ({"text": "string", "a": "interval year to month"}, {"otherColumns": "properties"}, "has an interval of months"),
         ({"text": "string"}, {"duplicateIdProperty": "JMSType"}, "duplicateIdProperty begins with JMS"),
     ],
 )
@@ -214,6 +225,7 @@ BAD_ROWS: list[tuple[dict[str, str], dict[str, Any], str]] = [
     ({"time_to_live": "bigint"}, {"time_to_live": pa.array([-5], pa.int64())}, "column 'time_to_live': ValueError"),
     ({"time_to_live": "double"}, {"time_to_live": [1e300]}, "column 'time_to_live'"),
     ({"delivery_delay": "bigint"}, {"delivery_delay": pa.array([-5], pa.int64())}, "column 'delivery_delay'"),
+    ({"bytes": "binary"}, {"bytes": [b"secret"]}, "columns 'text' and 'bytes': a message has one body"),
     (
         {"body_type": "string", "bytes": "binary"},
         {"text": pa.array([None], pa.string()), "body_type": ["text"], "bytes": [b"secret"]},
@@ -266,6 +278,25 @@ def test_what_only_a_broker_would_refuse_is_the_row_s_own_fault_and_waits_for_no
     assert [text(one) for one in out.messages()] == ["a"]
     [letter] = out.messages(dead)
     assert json.loads(text(letter) or "")["text"] == "b"
+
+
+def test_a_row_that_only_the_wire_refuses_is_taken_out_of_a_batch_that_is_fixed(out: Out, tmp_path: Path) -> None:
+    place = {"url": out.url, "queue": out.name, "delivery": "exactly-once", "stagingLocation": str(tmp_path), "jobId": "monday"}
+    batch = pa.record_batch({"text": ["a", "b", "c"], "correlation_id": ["1", "secret\0", "3"]})
+
+    def save(**more: str) -> None:
+        options = {**place, "transactionMessages": "1", **more}
+        writer = JmsDataSource(options).writer(frame(text="string", correlation_id="string"), overwrite=False)
+        writer.commit([writer.write(iter([batch]))])
+
+    for _ in range(2):
+        with pytest.raises(JMSException, match=r"batch 0: .* has a NUL.* with deadLetterQueue it goes on") as caught:
+            save()
+        assert caught.value.error_code == "bad-row" and "secret" not in str(caught.value)
+    dead = f"{out.name}.dead"
+    save(deadLetterQueue=dead)
+    assert [text(one) for one in out.messages()] == ["a", "c"]
+    assert len(out.messages(dead)) == 1
 
 
 def test_decimals_in_json_keep_all_their_digits(out: Out) -> None:

@@ -123,6 +123,22 @@ def test_the_names_of_other_sources_lead_to_ours(given: str, meant: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("", "does not begin with a scheme"),
+        (" stomp://a", "does not begin with a scheme"),
+        ("broker:61613", "does not begin with a scheme"),
+        ("stomp://a:1 ", "the port is no number"),
+        ("failover:(stomp://a", "a failover list is written"),
+        ("failover:stomp://a", "a failover list is written"),
+    ],
+)
+def test_a_url_that_cannot_be_read_is_said_to_be_so_and_not_to_hold_a_secret(url: str, told: str) -> None:
+    said = refusal(SourceOptions, {"url": url, "queue": "q"})
+    assert told in said and "plans and logs" not in said
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "stomp://a?password=hunter2",
@@ -176,6 +192,12 @@ def test_the_documentation_has_the_table_that_the_options_print(kind: type[JmsOp
         ({"queue": "q", "stagingLocation": "hdfs://name/path"}, "hdfs://"),
         ({"queue": "q", "provider.prefetchh": "3"}, "prefetch"),
         ({"queue": "q", "provider.object_allow": "x.Y"}, "never unpickled"),
+        ({"queue": "q", "provider.url": "stomp://b"}, "use the option url"),
+        ({"queue": "q", "provider.client_id": "a"}, "use the option clientId"),
+        ({"topic": "topic://t", "subscription": "s"}, "topic is a name alone"),
+        ({"queue": "q", "PROVIDER.User": "a"}, "use the option username"),
+        ({"queue": "q", "stagingLocation": "/a\0b"}, "NUL"),
+        ({"queue": "q", "stagingLocation": "s3://"}, "names no bucket"),
         ({"topic": "t"}, "subscription"),
         ({"topic": "t", "subscription": "s", "subscriptionType": "durable"}, "clientId"),
         ({}, "queue or topic is missing"),
@@ -190,10 +212,42 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], te
     assert text in refusal(SourceOptions, {"url": "stomp://localhost", **options})
 
 
+ONCE = {"delivery": "exactly-once", "stagingLocation": "/s"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({**ONCE, "ledgerQueue": "q"}, "the ledger needs a queue for itself"),
+        ({**ONCE, "ledgerQueue": "l", "deadLetterQueue": "l"}, "the ledger needs a queue for itself"),
+        ({**ONCE, "sinkId": "x", "queue": "jmsapi.ledger.x"}, "the ledger needs a queue for itself"),
+        ({**ONCE, "jobId": "x", "deadLetterQueue": "jmsapi.ledger.x"}, "the ledger needs a queue for itself"),
+        ({"deadLetterQueue": "q"}, "deadLetterQueue is the queue that the rows go to"),
+        ({"queue": "queue://q"}, "queue is a name alone, without queue://"),
+        ({"queue": "topic://q"}, "queue is a name alone, without topic://"),
+        ({"deadLetterQueue": "queue://dead"}, "deadLetterQueue is a name alone"),
+        ({**ONCE, "ledgerQueue": "queue://l"}, "ledgerQueue is a name alone"),
+        ({"duplicateIdProperty": "Not"}, "a word of selectors"),
+    ],
+)
+def test_options_of_a_sink_that_do_not_go_together_are_refused(options: dict[str, str], text: str) -> None:
+    assert text in refusal(SinkOptions, {"url": "stomp://localhost", "queue": "q", **options})
+
+
+def test_a_name_that_is_no_ledger_of_this_sink_is_a_queue_like_others() -> None:
+    for more in ({"queue": "jmsapi.ledger.x"}, {**ONCE, "sinkId": "y", "queue": "jmsapi.ledger.x"}):
+        assert read_options(SinkOptions, {"url": "stomp://localhost", **more}).queue == "jmsapi.ledger.x"
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"loadId": "a"}, "loadId is for readMode=consume"),
+        ({"maxMessagesPerBatch": "5"}, "maxMessagesPerBatch is for a stream; maxMessages limits"),
+        (
+            {"readMode": "consume", "stagingLocation": "/s", "loadId": "a", "maxMessagesPerBatch": "5"},
+            "maxMessagesPerBatch is for a stream",
+        ),
         ({"readMode": "consume", "stagingLocation": "/s", "loadId": "a", "pushdown": "true"}, "pushdown is for readMode=browse"),
     ],
 )

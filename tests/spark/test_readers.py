@@ -269,6 +269,7 @@ def test_rows_can_say_where_they_go_and_a_bad_one_leaves_nothing_of_its_transact
 def test_what_cannot_be_read_or_written_is_refused_before_anything_is(tmp_path: Path) -> None:
     options = {"url": "stomp://localhost:61613", "queue": "q"}
     source = JmsDataSource(options)
+    staged = JmsDataSource({**options, "stagingLocation": str(tmp_path)})
     wrong: DataType = StructType.fromJson(
         {"type": "struct", "fields": [{"name": "text", "type": "long", "nullable": True, "metadata": {}}]}
     )
@@ -276,9 +277,12 @@ def test_what_cannot_be_read_or_written_is_refused_before_anything_is(tmp_path: 
         {"type": "struct", "fields": [{"name": "txt", "type": "string", "nullable": True, "metadata": {}}]}
     )
     for call, text in (
-        (lambda: source.streamReader(schema()), "stagingLocation"),
+        (lambda: source.streamReader(schema()).initialOffset(), "stagingLocation"),
+        (lambda: source.streamReader(unknown).initialOffset(), "stagingLocation"),
+        (lambda: staged.streamReader(unknown).initialOffset(), "no column 'txt'"),
         (lambda: source.reader(wrong), "is string, not bigint"),
         (lambda: source.reader(unknown), "no column 'txt'"),
+        (lambda: source.reader(StructType(schema("text").fields * 2)), "'text' of the jms source is selected twice"),
         (lambda: source.writer(unknown, overwrite=False), "no column 'txt'"),
         (lambda: source.writer(schema("priority"), overwrite=False), "text, bytes or value"),
         (lambda: source.writer(schema("text"), overwrite=True), "append"),

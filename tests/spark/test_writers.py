@@ -51,6 +51,11 @@ def test_a_job_is_written_once_however_often_it_runs(place: Any, tmp_path: Path)
     write(options, ["a", "b", "c", "d"], ["e", "f", "g"])
     write(options, ["a", "b", "c", "d", "e", "f", "g"])
     assert place.left(7) == ["a", "b", "c", "d", "e", "f", "g"]
+    with pytest.raises(JMSException, match="nothing but these is sent under its name") as caught:
+        write(options, ["tomorrow's"])
+    assert caught.value.error_code == "job-reused"
+    with pytest.raises(JMSException, match="here it has rows for the queue 'elsewhere'"):
+        write({**options, "queue": "elsewhere"}, ["a", "b", "c", "d", "e", "f", "g"])
     ledger = {**place.options, "queue": f"jmsapi.ledger.{options['jobId']}"}
     place.queue = ledger["queue"]
     assert place.left() == [], "the token goes with the job"
