@@ -207,7 +207,9 @@ class SourceOptions(JmsOptions):
         "claimTimeout", 10_000, "A claim ends after this; one of a load only if this is given", "10s"
     )
     first_wait: Duration = option("firstWait", 500, "How long a claim waits for its first message", "500ms")
-    idle_gap: Duration = option("idleGap", 50, "A claim ends when nothing came for so long", "50ms")
+    idle_gap: Duration = option(
+        "idleGap", 50, "A claim ends when nothing came for so long and the broker says that it has nothing", "50ms"
+    )
     round_messages: int = option(
         "roundMessages", 1000, "Most unacknowledged messages of a consumer, 1 to 100000", ge=1, le=100_000
     )
