@@ -30,6 +30,7 @@ __all__ = ["AnswerWait", "ConditionWait", "Deadline", "PendingWait", "StateCondi
 
 T = TypeVar("T")
 W = TypeVar("W")
+_ENDING: Final = "the interpreter is ending, and nobody is there any more who could answer"
 _SLICE_S: Final = 60.0
 """The longest wait without a look."""
 
@@ -95,6 +96,8 @@ class StateCondition:
         Args:
             predicate: Evaluated with the lock held.
             timeout: Seconds; None for ever.
+        Raises:
+            JMSException: The interpreter is ending.
         """
         deadline = Deadline(None if timeout is None else timeout * 1000)
         while True:
@@ -102,6 +105,8 @@ class StateCondition:
                 if predicate():
                     return True
                 waiter = self._waiter()
+            if sys.is_finalizing():
+                raise JMSException(_ENDING, "connection")
             try:
                 left = deadline.remaining()
                 if not waiter.acquire(timeout=_SLICE_S if left is None else min(left, _SLICE_S)) and deadline.passed:
@@ -311,7 +316,7 @@ def result(future: Future[T], timeout: float | None, asked: str) -> T:
         JMSException: The provider failed, or did not answer in time (code ``timeout``).
     """
     if not future.done() and sys.is_finalizing():
-        raise JMSException(f"{asked}: the interpreter is ending, and nobody is there any more who could answer", "connection")
+        raise JMSException(f"{asked}: {_ENDING}", "connection")
     try:
         return future.result(timeout)
     except FutureTimeout as error:

@@ -195,6 +195,32 @@ def test_what_a_finalizer_closes_at_the_end_of_the_interpreter_is_not_waited_for
 
 
 @pytest.mark.program
+def test_what_a_finalizer_waits_for_at_the_end_of_the_interpreter_is_refused() -> None:
+    program = textwrap.dedent("""
+        import sys, time, uuid
+        import jmsapi
+        class Owner:
+            def __init__(self):
+                self.context = jmsapi.connection_factory("inproc://" + uuid.uuid4().hex).create_context()
+                self.consumer = self.context.create_consumer(self.context.create_queue("q"))
+            def __del__(self):
+                for receive in (self.consumer.receive, lambda: self.consumer.receive(60_000), lambda: next(iter(self.consumer))):
+                    try:
+                        receive()
+                    except jmsapi.JMSRuntimeException as error:
+                        sys.stdout.write(f"{error.error_code} ")
+                self.context.close()
+        owner = Owner()
+        owner.itself = owner
+        print(time.monotonic(), flush=True)
+    """)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    at, _, refused = ended.stdout.partition("\n")
+    assert (ended.returncode, refused, ended.stderr) == (0, "connection " * 3, "")
+    assert time.monotonic() - float(at) < 2 * QUICK_S
+
+
+@pytest.mark.program
 def test_the_end_of_the_program_waits_for_what_a_handler_has_begun_to_close() -> None:
     program = textwrap.dedent("""
         import signal, sys, uuid
