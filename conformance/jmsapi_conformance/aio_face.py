@@ -111,6 +111,8 @@ class _Blocking:
     """The interface that it stands for."""
     own: frozenset[str] = frozenset()
     """Attributes that are kept here and not by the inner object."""
+    elsewhere: frozenset[str] = frozenset()
+    """Attributes that the inner object has only to say what to use instead."""
 
     def __init__(self, inner: Any, raised: Callable[[BaseException], BaseException] = _same) -> None:
         object.__setattr__(self, "_inner", inner)
@@ -118,7 +120,7 @@ class _Blocking:
 
     def __getattr__(self, name: str) -> Any:
         inner = object.__getattribute__(self, "_inner")
-        if not _has(inner, name):
+        if name in self.elsewhere or not _has(inner, name):
             _refuse(self.kind, name)
             raise AttributeError(f"{self.kind.__name__} has no {name}")
         if not callable(getattr(_class_of(inner), name)):
@@ -134,7 +136,7 @@ class _Blocking:
             object.__setattr__(self, name, value)
             return
         inner = object.__getattribute__(self, "_inner")
-        if not _has(inner, name):
+        if name in self.elsewhere or not _has(inner, name):
             _refuse(self.kind, name)
         self._call(setattr, inner, name, value)
 
@@ -209,6 +211,7 @@ class _Producer(_Blocking):
 
 class _BlockingConsumer(_Blocking):
     kind: type[Any] = JMSConsumer
+    elsewhere = frozenset({"message_listener"})
 
     def __iter__(self) -> Iterator[Message]:
         return self._each(self._inner)
