@@ -44,6 +44,10 @@ class RawStomp:
         """Send one frame."""
         self._socket.sendall("\n".join([command, *headers, "", body]).encode() + b"\0")
 
+    def ask_all(self, *frames: tuple[str, ...]) -> None:
+        """Send frames without a body in one write; each is its command and its headers."""
+        self._socket.sendall(b"".join("\n".join([*frame, "", ""]).encode() + b"\0" for frame in frames))
+
     def confirmed(self, command: str, *headers: str, body: str = "") -> str:
         """Send one frame and return its RECEIPT or ERROR; messages that come before it are kept."""
         self.ask(command, *headers, "receipt:r", body=body)
@@ -149,6 +153,90 @@ def test_a_type_of_ours_is_no_type_to_rabbitmq(rabbitmq: Broker, opened: Open, n
     message = opened(rabbitmq, "amqp").create_consumer(queue).receive(WAIT_MS)
     assert message is not None
     assert (body(message), message.jms_type, message.get_string_property("type")) == ("no AMQP", "amqp-1.0", "amqp-1.0")
+
+
+@pytest.mark.parametrize("receipt", [True, False])
+def test_artemis_confirms_a_stomp_commit_before_it_tells_of_a_refused_send(
+    artemis: Broker, opened: Open, raw: Callable[..., RawStomp], name: str, receipt: bool
+) -> None:
+    """So each asks for a receipt, which one that is refused never gets; COMMIT is written when all have theirs."""
+    send = ("SEND", f"destination:{name}", "destination-type:ANYCAST", "transaction:t", *(["receipt:s"] if receipt else []))
+    confirmed = 0
+    for _ in range(20):
+        one = raw(artemis)
+        one.ask_all(
+            ("BEGIN", "transaction:t"),
+            ("SEND", f"destination:{name}", "destination-type:ANYCAST", "transaction:t"),
+            (*send, "expires:no number"),
+            ("COMMIT", "transaction:t", "receipt:c"),
+        )
+        answers = list[str]()
+        while not answers or not answers[-1].startswith("ERROR"):
+            answers.append(one.frame())
+        assert ("receipt-id:s" in answers[-1]) is receipt
+        assert [answer for answer in answers[:-1] if "receipt-id:s" in answer] == []
+        confirmed += len(answers) - 1
+    assert receipt or confirmed > 0
+    if confirmed:
+        context = opened(artemis, "stomp")
+        assert context.create_consumer(context.create_queue(name)).receive(WAIT_MS) is not None
+
+
+@pytest.mark.parametrize("receipt", [True, False])
+def test_classic_commits_a_stomp_transaction_without_a_refused_send_only_when_that_asked_for_a_receipt(
+    classic: Broker, opened: Open, raw: Callable[..., RawStomp], name: str, receipt: bool
+) -> None:
+    """Without one the broker marks the transaction; its ERROR names no frame, and comes before or behind later answers."""
+    context = opened(classic, "stomp")
+    context.create_producer().send(context.create_queue(name), "taken with it")
+    one = raw(classic)
+    one.ask("SUBSCRIBE", "id:1", f"destination:/queue/{name}", "ack:client-individual")
+    ack = next(line for line in one.frame().split("\n") if line.startswith("ack:")).removeprefix("ack:")
+    one.ask("BEGIN", "transaction:t")
+    one.ask("SEND", f"destination:/queue/{name}.out", "transaction:t", body="half of it")
+    asked = ["receipt:s"] if receipt else []
+    one.ask("SEND", "destination:/remote-temp-queue/ID:nobody-1-1-1:1:1", "transaction:t", *asked, body="the other half")
+    one.ask("ACK", f"id:{ack}", "transaction:t")
+    one.ask("BEGIN", "transaction:behind", "receipt:b")
+    one.ask("COMMIT", "transaction:t", "receipt:c")
+    answers = [one.frame() for _ in range(3)]
+    commit = next(answer for answer in answers if "receipt-id:c" in answer)
+    nameless = [answer for answer in answers if "receipt-id:" not in answer]
+    assert any(answer.startswith("RECEIPT") and "receipt-id:b" in answer for answer in answers)
+    one.close()
+    target, source = (context.create_consumer(context.create_queue(name + end)) for end in (".out", ""))
+    if receipt:
+        assert commit.startswith("RECEIPT")
+        assert nameless == []
+        assert body(target.receive(WAIT_MS)) == "half of it"
+        return
+    assert commit.startswith("ERROR")
+    assert "marked rollback only" in commit
+    assert "Caused by: org.apache.activemq.DestinationDoesNotExistException" in commit
+    assert len(nameless) == 1
+    assert nameless[0].startswith("ERROR")
+    assert body(source.receive(WAIT_MS)) == "taken with it"
+    assert target.receive(QUIET_MS) is None
+
+
+def test_classic_tells_of_a_send_that_it_cannot_read_before_it_answers_the_next_frame(
+    classic: Broker, raw: Callable[..., RawStomp], name: str
+) -> None:
+    """The transaction is not marked then: COMMIT must wait for the answer of a frame behind the sends."""
+    one = raw(classic)
+    for n in range(20):
+        one.ask_all(
+            ("BEGIN", f"transaction:{n}"),
+            ("SEND", f"transaction:{n}"),
+            ("BEGIN", f"transaction:behind-{n}", f"receipt:b{n}"),
+            ("COMMIT", f"transaction:{n}", f"receipt:c{n}"),
+        )
+        answers = [one.frame() for _ in range(3)]
+        assert "SEND received without a Destination" in answers[0]
+        assert [answer.split("\n")[:2] for answer in answers[1:]] == [
+            ["RECEIPT", f"receipt-id:b{n}"],
+            ["RECEIPT", f"receipt-id:c{n}"],
+        ]
 
 
 def test_rabbitmq_has_no_coordinator_of_transactions_over_amqp(rabbitmq: Broker) -> None:

@@ -22,7 +22,7 @@ from jmsapi_brokers.error_words import ErrorWords
 from jmsapi_brokers.names import temporary_name
 from jmsapi_stomp.access import BrokerAccess
 from jmsapi_stomp.artemis_browsing import ArtemisBrowsing
-from jmsapi_stomp.behaviour import StompBehaviour, annotated_kind, group_of, number
+from jmsapi_stomp.behaviour import SendsInTransaction, StompBehaviour, annotated_kind, group_of, number
 from jmsapi_stomp.connection import StompConnection
 from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.frames import command_frame, escape
@@ -50,8 +50,8 @@ class ArtemisStomp(StompBehaviour):
     transactions: ClassVar[Literal["native", "sends-first"]] = "sends-first"
     every_error_ends: ClassVar[bool] = True
     one_at_a_time: ClassVar[bool] = True
-    confirm_in_transaction: ClassVar[bool] = False
-    receipts_after_commit: ClassVar[bool] = False
+    # Its ERROR may come behind the answers to later frames, COMMIT's among them, which stores what was not refused.
+    sends_in_transaction: SendsInTransaction = SendsInTransaction.CONFIRMED
     negative_ack_returns: ClassVar[bool] = False
     checks_subscriptions: ClassVar[bool] = False
     checks_client_ids: ClassVar[bool] = False

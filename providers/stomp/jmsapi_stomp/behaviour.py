@@ -27,7 +27,7 @@ from jmsapi_stomp.frames import Frame, escape
 from jmsapi_stomp.options import StompOptions
 from jmsapi_stomp.subscribe_plan import Headers, SubscribePlan
 
-__all__ = ["StompBehaviour", "StrayError", "annotated_kind", "group_of", "number"]
+__all__ = ["SendsInTransaction", "StompBehaviour", "StrayError", "annotated_kind", "group_of", "number"]
 
 _REDELIVERED: Final = b"\nredelivered:"
 _TRUE: Final = b"\nredelivered:true"
@@ -51,6 +51,14 @@ class StrayError(Enum):
     STALE = "a frame named a subscription that has just ended"
 
 
+class SendsInTransaction(Enum):
+    """How it is known which SENDs inside a transaction the broker has taken."""
+
+    CONFIRMED = "each asks for a receipt, given at once, so that an ERROR has a name"
+    FENCED = "the first to a destination asks for a receipt; the broker refuses COMMIT when it has refused one of the others"
+    STORED = "their receipts come after COMMIT, when the messages are stored"
+
+
 class StompBehaviour(ABC):
     """One broker's behaviour over STOMP; one object a connection.
 
@@ -69,10 +77,10 @@ class StompBehaviour(ABC):
     """The broker closes the connection after each ERROR."""
     one_at_a_time: ClassVar[bool]
     """An ERROR may name no frame."""
-    confirm_in_transaction: ClassVar[bool]
-    """A SEND inside a transaction asks for a receipt, given at once, so that an ERROR has a name."""
-    receipts_after_commit: ClassVar[bool]
-    """Receipts of SENDs inside a transaction come after COMMIT, when the messages are stored."""
+    sends_in_transaction: SendsInTransaction
+    """How it is known which SENDs inside a transaction the broker has taken."""
+    refused_commit_keeps: ClassVar[bool] = False
+    """What was acknowledged in a transaction whose COMMIT is refused cannot be acknowledged again by the same consumer."""
     negative_ack_returns: ClassVar[bool]
     """NACK returns a message to its queue."""
     names_outcomes: ClassVar[bool] = False
@@ -145,6 +153,14 @@ class StompBehaviour(ABC):
         """
         tables = (self.errors, ANY_BROKER)
         return kind_of(text, tables, kind_of(detail, tables, default))
+
+    def reason(self, text: str, detail: str) -> str:
+        """Return what an ERROR says, given its message with the first line of its body, and all of the body."""
+        return text
+
+    def may_refuse_send(self, text: str) -> bool:
+        """Return whether an ERROR that names no frame may be about a SEND that asked for no receipt."""
+        return False
 
     def refused_declaration(self, text: str) -> tuple[str, str] | None:
         """Return what an ERROR means that says a queue cannot be declared as a SEND or SUBSCRIBE asks.

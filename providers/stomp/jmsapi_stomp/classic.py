@@ -23,7 +23,7 @@ from jmsapi.spi import (
 from jmsapi_brokers import classic
 from jmsapi_brokers.error_words import ErrorWords
 from jmsapi_stomp.access import BrokerAccess
-from jmsapi_stomp.behaviour import StompBehaviour, annotated_kind, group_of, number
+from jmsapi_stomp.behaviour import SendsInTransaction, StompBehaviour, annotated_kind, group_of, number
 from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.frames import Frame, command_frame
 from jmsapi_stomp.handles import StompTag
@@ -55,6 +55,10 @@ _OWN_ID: Final = re.compile(rb"ID\\c.*-\d+-\d+-\d+\\c\d+\\c-?\d+\\c-?\d+\\c\d+")
 # Classic 6.3.1 adds to the window for each expired message: more than an int holds, and a durable subscription rests
 # (test_an_expired_message_does_not_hold_up_a_durable_subscription).
 _UNBOUNDED: Final = 2**30
+_KNOWS_REFUSED_SENDS: Final = (5, 10)
+"""Before this version a transaction was committed without a SEND that had asked for no receipt and was refused."""
+_CAUSE: Final = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_OF_AN_ACK: Final = re.compile(r"\bN?ACK\b|[Aa]cknowledge")
 
 
 class ClassicStomp(StompBehaviour):
@@ -65,8 +69,8 @@ class ClassicStomp(StompBehaviour):
     transactions: ClassVar[Literal["native", "sends-first"]] = "native"
     every_error_ends: ClassVar[bool] = False
     one_at_a_time: ClassVar[bool] = False
-    confirm_in_transaction: ClassVar[bool] = True
-    receipts_after_commit: ClassVar[bool] = False
+    sends_in_transaction: SendsInTransaction = SendsInTransaction.FENCED
+    refused_commit_keeps: ClassVar[bool] = True
     negative_ack_returns: ClassVar[bool] = False
     checks_subscriptions: ClassVar[bool] = True
     checks_client_ids: ClassVar[bool] = True
@@ -89,6 +93,8 @@ class ClassicStomp(StompBehaviour):
         self._connection_id = ""
         """The broker's id of the connection, once it is known."""
         self._temporaries = count(1)
+        if _number(version) < _KNOWS_REFUSED_SENDS:
+            self.sends_in_transaction = SendsInTransaction.CONFIRMED
 
     def capabilities(self) -> Capabilities:
         """Return what Classic can do over STOMP with these options."""
@@ -100,6 +106,15 @@ class ClassicStomp(StompBehaviour):
             scheduler=options.classic_scheduler,
             max_message=self.max_frame,
         )
+
+    def reason(self, text: str, detail: str) -> str:
+        """Return the message; when a transaction cannot be committed, also why: the body has the error of the refused SEND."""
+        causes = _CAUSE.findall(detail) if "rollback only" in text else []
+        return f"{text}; {causes[-1]}" if causes else text
+
+    def may_refuse_send(self, text: str) -> bool:
+        """Return whether it is not about an ACK: what the broker finds wrong behind its STOMP converter names no frame."""
+        return _OF_AN_ACK.search(text) is None
 
     def check(self, address: Address) -> None:
         """Refuse names that are wildcards, composites or options to Classic."""
@@ -373,3 +388,9 @@ class ClassicStomp(StompBehaviour):
     def native_message_id(self, headers: Mapping[str, str]) -> str | None:
         """Return the broker's id."""
         return headers.get("message-id")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Return a version's first two numbers; none if it has none."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return () if found is None else (int(found[1]), int(found[2]))

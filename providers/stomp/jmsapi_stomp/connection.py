@@ -49,8 +49,8 @@ class ConnectionOwner(Protocol):
     def on_receipts(self, results: list[SendResult]) -> None:
         """Take the answers to sends that one read brought."""
 
-    def on_stray_error(self, connection: StompConnection, headers: Mapping[str, str], text: str) -> bool:
-        """Take an ERROR that names no frame of ours; True when it is no answer and the connection may go on."""
+    def on_stray_error(self, connection: StompConnection, headers: Mapping[str, str], text: str, error: ProviderError) -> bool:
+        """Take an ERROR that names no frame of ours; True when it answers none that asks for it, and the connection may go on."""
         ...
 
     def on_connection_lost(self, connection: StompConnection, cause: ProviderError) -> None:
@@ -90,12 +90,15 @@ class StompConnection:
         """Index of the frame that is being handled, among those of one read."""
         self._every_error_ends = False
         self._kind_of_error: Callable[[str, str, ErrorKind], ErrorKind] = unknown_broker_kind
+        self._reason: Callable[[str, str], str] = lambda text, _: text
         self._refused_declaration: Callable[[str], tuple[str, str] | None] = lambda _: None
         self.dead: ProviderError | None = None
         """Why the connection is of no more use; None while it is open."""
         self.closing = False
         self.unanswered = False
         """The peer closed the connection without any answer to CONNECT."""
+        self.sent_unconfirmed = False
+        """Sends outside transactions were written without a receipt, so an ERROR without a name may be theirs."""
         self.connected_headers: dict[str, str] = {}
         """The headers of CONNECTED."""
 
@@ -103,6 +106,7 @@ class StompConnection:
         """Follow the broker's behaviour on this wire."""
         self._every_error_ends = behaviour.every_error_ends
         self._kind_of_error = behaviour.kind_of_error
+        self._reason = behaviour.reason
         self._refused_declaration = behaviour.refused_declaration
         self._control.one_at_a_time = behaviour.one_at_a_time
         self._transport.adapt(behaviour)
@@ -257,6 +261,7 @@ class StompConnection:
             cause = lost(self.dead)
             self._owner.on_receipts([(token, cause) for _, token in sends])
             return
+        self.sent_unconfirmed = True
         for start in range(0, len(sends), _PART):
             part = sends[start : start + _PART]  # so that the sender goes on while the rest is being written
             self._transport.queue_all([frame for frame, _ in part])
@@ -421,6 +426,7 @@ class StompConnection:
         text = headers.get("message", "")
         if detail and detail not in text:
             text = f"{text}: {detail.splitlines()[0]}" if text else detail
+        text = self._reason(text, detail)
         _WIRE_LOG.debug("ERROR: %s", text)
         if self._connecting is not None:
             asked = f"cannot connect to {self._settings.address[0]}:{self._settings.address[1]}"
@@ -454,7 +460,7 @@ class StompConnection:
 
     def _take_nameless(self, headers: Mapping[str, str], text: str, words: str, error: ProviderError) -> bool:
         """Find the frame that an ERROR without a receipt's name belongs to; False when there is none."""
-        if self._owner.on_stray_error(self, headers, text):
+        if self._owner.on_stray_error(self, headers, text, error):
             return True
         refused = self._refused_declaration(words)
         if refused is not None:

@@ -46,7 +46,7 @@ class ConsumerHandle(Handle):
 class StompTxHandle(Handle):
     """A local transaction. Its state changes on the I/O thread only."""
 
-    __slots__ = ("acks", "begun", "ended", "failed", "name", "open_receipts", "when_quiet")
+    __slots__ = ("acks", "begun", "ended", "failed", "name", "open_receipts", "unconfirmed", "when_quiet")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,6 +56,8 @@ class StompTxHandle(Handle):
         self.acks: list[StompTag] = []
         self.failed: ProviderError | None = None
         self.open_receipts = 0
+        self.unconfirmed = 0
+        """Sends in it that asked for no receipt, where the end of the transaction tells what became of them."""
         self.when_quiet: Callable[[], object] | None = None
 
 

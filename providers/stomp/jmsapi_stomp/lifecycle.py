@@ -236,12 +236,14 @@ class ConnectionLifecycle:
         if self._events is not None and self._parts is not None:
             self._events.on_sent(self._parts.transactions.answers(results))
 
-    def on_stray_error(self, connection: StompConnection, headers: Mapping[str, str], text: str) -> bool:
-        """Go on after an ERROR that concerns one consumer, or none any more; it is never an answer."""
+    def on_stray_error(self, connection: StompConnection, headers: Mapping[str, str], text: str, error: ProviderError) -> bool:
+        """Go on after an ERROR that concerns one consumer, or none any more, or sends in transactions."""
         parts = self._parts
         stray = None if parts is None else parts.context.behaviour.stray_error(text)
         if stray is StrayError.CANCELLED and parts is not None:
             parts.release.cancelled(headers.get("subscription", ""), text)
+        if stray is None and parts is not None and connection is self._main:
+            return parts.transactions.refused(text, error)
         return stray is not None
 
     def on_connection_lost(self, connection: StompConnection, cause: ProviderError) -> None:

@@ -31,7 +31,7 @@ from jmsapi.spi import (
     none,
 )
 from jmsapi_stomp.access import BrokerAccess
-from jmsapi_stomp.behaviour import StompBehaviour, group_of, number
+from jmsapi_stomp.behaviour import SendsInTransaction, StompBehaviour, group_of, number
 from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.errors import named_kind
 from jmsapi_stomp.frames import Frame
@@ -55,8 +55,7 @@ class LoopbackStomp(StompBehaviour):
     transactions: ClassVar[Literal["native", "sends-first"]] = "native"
     every_error_ends: ClassVar[bool] = False
     one_at_a_time: ClassVar[bool] = False
-    confirm_in_transaction: ClassVar[bool] = True
-    receipts_after_commit: ClassVar[bool] = False
+    sends_in_transaction: SendsInTransaction = SendsInTransaction.CONFIRMED
     negative_ack_returns: ClassVar[bool] = True
     names_outcomes: ClassVar[bool] = True
     widens: ClassVar[bool] = True

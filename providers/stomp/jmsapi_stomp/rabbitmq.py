@@ -27,7 +27,7 @@ from jmsapi_brokers.error_words import ErrorWords
 from jmsapi_brokers.names import TEMPORARY_PREFIX, temporary_name
 from jmsapi_stomp.access import BrokerAccess, SubscriptionEnd
 from jmsapi_stomp.answers import perform
-from jmsapi_stomp.behaviour import StompBehaviour, StrayError, group_of, number
+from jmsapi_stomp.behaviour import SendsInTransaction, StompBehaviour, StrayError, group_of, number
 from jmsapi_stomp.connection import StompConnection
 from jmsapi_stomp.consumer import StompConsumer
 from jmsapi_stomp.frames import Frame, command_frame, header_lines
@@ -65,8 +65,7 @@ class RabbitStomp(StompBehaviour):
     transactions: ClassVar[Literal["native", "sends-first"]] = "sends-first"
     every_error_ends: ClassVar[bool] = False
     one_at_a_time: ClassVar[bool] = True
-    confirm_in_transaction: ClassVar[bool] = False
-    receipts_after_commit: ClassVar[bool] = True
+    sends_in_transaction: SendsInTransaction = SendsInTransaction.STORED
     negative_ack_returns: ClassVar[bool] = True
     checks_subscriptions: ClassVar[bool] = False
     checks_client_ids: ClassVar[bool] = True

@@ -55,7 +55,7 @@ class StompSender:
             start = self._usual_start(producer, envelope)
         frame = encode(envelope, context.behaviour, now_ms, start)
         if tx is not None:
-            context.loop.post(self._transactions.send, tx, frame, token)
+            context.loop.post(self._transactions.send, tx, frame, token, envelope.destination)
         elif context.behaviour.wants_receipt(envelope):
             context.loop.post(self._send, frame, token, start)
         else:

@@ -25,6 +25,10 @@ class WireBehaviour(Protocol):
     last_counts: ClassVar[frozenset[bytes]]
     """Headers of which the last of the name is the broker's word."""
 
+    def reason(self, text: str, detail: str) -> str:
+        """Return what an ERROR says, given its message with the first line of its body, and all of the body."""
+        ...
+
     def refused_declaration(self, text: str) -> tuple[str, str] | None:
         """Return the start of the SENDs that an ERROR refuses since their queue was declared otherwise, and an explanation."""
         ...
