@@ -206,7 +206,12 @@ class LocalTransaction:
                 if reason is None:
                     tags = state.ledger.enlist()
         if reason is not None:
-            yield from self._roll_back()
+            try:
+                yield from self._roll_back()
+            except JMSException as late:
+                # With a connection that is gone the broker rolls back by itself: nobody has asked it to commit.
+                if late.error_code != "connection":
+                    raise
             raise TransactionRolledBackException(f"commit: {_in_words(reason)}") from _cause(reason)
         if tx is None:
             return

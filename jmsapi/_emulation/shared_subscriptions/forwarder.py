@@ -211,7 +211,8 @@ class Forwarder:
                 unreadable.append(delivery.tag)
             else:
                 moved.append(delivery.tag)
-        # A broker commits a transaction without what it has refused in it, so nothing is acknowledged before all is taken.
+        # A broker may commit a transaction without what it has refused in it, so nothing is acknowledged before all is taken.
+        # Where an answer only says that a send is written, the commit fails when one was refused.
         connection.call(answers.complete, "forward messages")
         settled = provider.settle(moved, Outcome.ACCEPTED, tx) if moved else None
         ended = provider.end(tx, commit=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import jmsapi
+from jmsapi import JMSContext
 from jmsapi.spi import Address, DestinationKind, Envelope, ErrorKind, ProviderError
 from jmsapi_conformance.brokers import Broker
 from jmsapi_stomp.artemis import ArtemisStomp
@@ -243,6 +245,22 @@ def test_what_was_received_in_a_transaction_whose_commit_is_refused_comes_again_
     assert error.kind is ErrorKind.ROLLED_BACK
     assert error.fatal
     line.events.wait(lambda: line.events.lost != [], "end of the connection")
+
+
+def test_commit_says_which_send_was_refused_where_the_refusal_ends_the_connection(peer: Peer) -> None:
+    refuse = "AMQ229032: User: u does not have permission='SEND' on address orders"
+
+    def script(connection: Any) -> None:
+        connection.welcome("ActiveMQ-Artemis/2.56.0")
+        connection.expect("BEGIN")
+        connection.send("ERROR", {"message": refuse.replace(":", "\\c"), "receipt-id": connection.expect("SEND")["receipt"]})
+        connection.serve()
+
+    factory = jmsapi.connection_factory(peer(script).url, emulate="tx")
+    with factory.create_context(JMSContext.SESSION_TRANSACTED) as context:
+        context.create_producer().send(context.create_queue("orders"), "x")
+        with pytest.raises(jmsapi.TransactionRolledBackRuntimeException, match="does not have permission"):
+            context.commit()
 
 
 @pytest.mark.broker
