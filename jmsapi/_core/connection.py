@@ -325,8 +325,7 @@ class ConnectionImpl(NotCopied, Connection):
     def lost(self, cause: ProviderError) -> None:
         """The link is lost for good."""
         for session in self.session_parts():
-            with session.state.lock:
-                session.state.changed.notify_all()
+            session.lost()
         self.report(jms_error(cause, "the connection is lost"))
 
     def left_behind(self) -> None:

@@ -476,6 +476,13 @@ class SessionParts:
             self._lost(state.ledger.interrupted(state.consumers), cause)
             state.changed.notify_all()
 
+    def lost(self) -> None:
+        """The connection is lost for good: what waits comes again by others. Called on a provider's thread."""
+        state = self.state
+        with state.lock:
+            state.ledger.lost(state.consumers)
+            state.changed.notify_all()
+
     def consumer_ended(self, inbox: Inbox, cause: ProviderError) -> None:
         """The broker has ended a consumer: what came by it goes to others. With the lock held."""
         if self.lender is not None and self.lender.receives_by(inbox):

@@ -107,7 +107,7 @@ class Entry:
 class Inbox:
     """What one consumer has received: entries waiting, and how many are delivered and not yet settled at the provider."""
 
-    __slots__ = ("buffer", "closed", "kept", "unsettled")
+    __slots__ = ("buffer", "closed", "kept", "only_here", "unsettled")
 
     def __init__(self) -> None:
         self.buffer: deque[Entry] = deque()
@@ -115,6 +115,8 @@ class Inbox:
         self.closed = False
         self.kept = False
         """Closed, yet it keeps what waits, for the next consumer of its subscription."""
+        self.only_here = False
+        """What waits comes to nobody again when the connection is lost."""
 
     @property
     def idle(self) -> bool:
@@ -467,6 +469,17 @@ class Ledger:
         for inbox in inboxes:
             inbox.buffer.clear()
         return self._forget(lambda _: True)
+
+    @staticmethod
+    def lost(inboxes: Iterable[Inbox]) -> None:
+        """The connection is lost for good: hand out nothing that the broker hands out again.
+
+        Args:
+            inboxes: All of the session.
+        """
+        for inbox in inboxes:
+            if not inbox.only_here:
+                inbox.buffer.clear()
 
     def ended(self, inbox: Inbox) -> int:
         """The broker has ended a consumer: what came by it goes to others. See ``interrupted``.
