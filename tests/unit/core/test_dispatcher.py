@@ -25,7 +25,7 @@ def test_who_waits_for_a_listener_that_another_thread_runs_is_called_when_it_has
     wanted: Any = {"any consumer": None, "that consumer": consumer, "another consumer": other}[of_whom]
     wait = next(dispatcher.idle_steps(Deadline(30_000), wanted))
     called: list[bool] = []
-    waits = wait.subscribe(lambda: called.append(True))
+    waits = wait.subscribe(called.append, True)
     assert (waits, called) == (of_whom != "another consumer", [])
     with changed:
         dispatcher.leave()
