@@ -50,7 +50,8 @@ class ConsumerImpl(NotCopied, MessageConsumer):
         self.session = session
         self.spec = spec
         self.inbox = inbox or Inbox()
-        self.inbox.only_here = spec.address.kind.is_topic and spec.subscription is None
+        kind = spec.address.kind
+        self.inbox.only_here = kind.is_temporary or (kind.is_topic and spec.subscription is None)
         self.handle = handle
         self.listener: Listener | None = None
         self.in_line = False
