@@ -13,11 +13,11 @@ EXTRAS := dev
 LAUNCHER := $(BIN)/python -m jmsapi_conformance.brokers
 OTHER_PYTHONS := .ci/interpreters "$$($(BIN)/python -c 'import sys; print(sys.version_info[:2])' 2>/dev/null)"
 # Most tests of a full run wait for a broker, so it has four times as many workers as processors; they share the brokers. Without
-# brokers a third of the time is waiting. There each worker gets a long piece, of which idle ones take: whoever keeps groups together
-# looks through all tests for each one.
+# brokers more than half of the time is waiting. There each worker gets a long piece, of which idle ones take: whoever keeps groups
+# together looks through all tests for each one.
 PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= --numprocesses $$(( $(PROCESSORS) * 4 < 12 ? $(PROCESSORS) * 4 : 12 )) --dist loadgroup
-UNIT_WORKERS ?= --numprocesses $$(( ($(PROCESSORS) * 3 + 1) / 2 )) --dist worksteal
+UNIT_WORKERS ?= --numprocesses $$(( $(PROCESSORS) * 4 < 12 ? $(PROCESSORS) * 4 : 12 )) --dist worksteal
 # What pytest makes of a test's file is kept, or every worker of every run would spend a quarter of a minute on that alone.
 unexport PYTHONDONTWRITEBYTECODE
 TEST_FILES := $(shell find tests conformance -name '*.py' 2>/dev/null)
