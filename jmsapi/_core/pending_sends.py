@@ -66,6 +66,11 @@ class PendingSend(PendingWait[None]):
         """Whether the broker has answered that it has the message."""
         return self.done and self.error is None
 
+    @property
+    def wants_answer(self) -> bool:
+        """Whether somebody is told what the broker answers; see ``Provider.send``."""
+        return self.awaited or self.listener is not None
+
     def answered(self, error: Exception | None) -> None:
         """Take the broker's answer. Called on the provider's thread."""
         self.sends.answered(self, error)

@@ -115,7 +115,8 @@ class Provider(Protocol):
         """Send one message, in the transaction if there is one. Returns at once; ``on_sent`` answers ``token``.
 
         The answer comes when the broker took the message as firmly as its delivery mode asks; for NON_PERSISTENT, or inside
-        a transaction, it may come as soon as the message is written. A message that cannot be encoded raises
+        a transaction, it may come as soon as the message is written; where the token has a true ``wants_answer``, a completion
+        listener is told it, and what the broker says at once counts more than speed. A message that cannot be encoded raises
         ``ProviderError(FORMAT)`` here, and then ``on_sent`` does not come.
         """
         ...

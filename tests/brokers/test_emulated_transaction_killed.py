@@ -24,6 +24,8 @@ PAIRS: list[tuple[Wire, BrokerKind]] = [("amqp", "rabbitmq"), ("stomp", "rabbitm
 INPUTS = [str(number) for number in range(20)]
 WAIT_MS = 60_000
 WAIT_S = 60.0
+_SEND = 50
+"""Fewer bytes than a SEND has."""
 PROGRAM = """
 import sys
 import jmsapi
@@ -78,6 +80,8 @@ def test_a_client_that_is_killed_between_the_sends_and_the_acks_repeats_messages
     if wire not in broker.wires:
         leave_out(f"{kind} was given without {wire}")
     url, name = broker.url(wire), f"jmsapi.killed.{uuid.uuid4().hex}"
+    # Over STOMP Artemis answers each send, and nothing is committed before it has.
+    sends_answered = (wire, kind) == ("stomp", "artemis")
     with jmsapi.connection_factory(url).create_context() as context:
         for body in INPUTS:
             context.create_producer().send(context.create_queue(name), body)
@@ -97,8 +101,13 @@ def test_a_client_that_is_killed_between_the_sends_and_the_acks_repeats_messages
             if not answered:
                 # Its sends reach the broker, and no answer reaches it: so it sends no acknowledgement.
                 proxy.stall("to_client")
+            before = proxy.passed("to_broker")
             print("go on", file=program.stdin, flush=True)
-            sent = until_in(url, f"{name}.out", 1 if answered else len(INPUTS))
+            sent = Counter[str | None]()
+            if answered or not sends_answered:
+                sent = until_in(url, f"{name}.out", 1 if answered else len(INPUTS))
+            else:
+                assert proxy.wait_for(lambda: proxy.passed("to_broker") > before + len(INPUTS) * _SEND, WAIT_S)
         finally:
             program.kill()
             program.wait(WAIT_S)
@@ -114,5 +123,6 @@ def test_a_client_that_is_killed_between_the_sends_and_the_acks_repeats_messages
             while again.keys() < set(INPUTS):
                 assert time.monotonic() < until, f"acknowledged, and never told so: {set(INPUTS) - again.keys()}"
                 again += everything_in(context, name)
-            assert sent == again == Counter(INPUTS)
-    assert max(sent.values()) == 1
+            assert again == Counter(INPUTS)
+            assert sent == Counter[str | None]() if sends_answered else again
+    assert max(sent.values(), default=1) == 1

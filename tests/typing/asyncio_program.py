@@ -81,6 +81,6 @@ async def wrong(factory: AsyncConnectionFactory, context: AsyncJMSContext, consu
     await consumer.receive(timeout=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     await context.create_queue("q")  # type: ignore[misc]  # pyright: ignore[reportGeneralTypeIssues]
     context.client_id = "c"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
-    consumer.message_listener = print  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    consumer.message_listener = print  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
     text: str = await consumer.receive_body(str)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     print(text)

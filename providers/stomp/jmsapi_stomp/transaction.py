@@ -1,10 +1,11 @@
 """Local transactions. All of it runs on the I/O thread.
 
 Classic has real ones: acknowledgements carry the transaction. A receipt makes it store a persistent message by itself, so only
-the first SEND to a destination of a connection asks for one, and each to a temporary destination, which may end at any time.
-Of the others it tells a refusal twice: by an ERROR that names no frame, which may come late, for another thread of the broker
-writes it, and by refusing COMMIT. What it cannot read it refuses by the ERROR alone, which comes before the answer to the next
-frame; so a frame that changes nothing, the BEGIN of the transaction after this one, is answered before COMMIT is written.
+the first SEND to a destination of a connection asks for one, each to a temporary destination, which may end at any time, and
+each whose answer a completion listener is told. Of the others it tells a refusal twice: by an ERROR that names no frame, which
+may come late, for another thread of the broker writes it, and by refusing COMMIT. What it cannot read it refuses by the ERROR
+alone, which comes before the answer to the next frame; so a frame that changes nothing, the BEGIN of the transaction after this
+one, is answered before COMMIT is written.
 
 Artemis obeys a STOMP ACK at once whatever it carries, and RabbitMQ replays, so there (``?emulate=tx``) the sends are committed
 first and the acknowledgements follow: a crash between the two repeats messages, it never loses one. Artemis tells which SEND it
@@ -57,7 +58,9 @@ class StompTransactions:
         self._begin(tx)
         more = f"transaction:{tx.name}\n"
         connection = self._context.connection
-        if how is SendsInTransaction.CONFIRMED or (how is SendsInTransaction.FENCED and self._is_to_be_asked(address)):
+        fenced = how is SendsInTransaction.FENCED
+        asked = fenced and (self._is_to_be_asked(address) or bool(getattr(token, "wants_answer", False)))
+        if asked or how is SendsInTransaction.CONFIRMED:
             connection.send(frame, _InTransaction(tx, token, address), more=more, confirm=True)
         elif how is SendsInTransaction.STORED:
             tx.open_receipts += 1

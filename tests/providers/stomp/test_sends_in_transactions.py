@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import jmsapi
-from jmsapi import JMSContext
+from jmsapi import CompletionListener, JMSContext, Message
 from jmsapi.spi import Address, DestinationKind, Envelope, ErrorKind, ProviderError
 from jmsapi_conformance.brokers import Broker
 from jmsapi_stomp.artemis import ArtemisStomp
@@ -92,6 +92,27 @@ def test_each_send_to_a_temporary_destination_asks_for_a_receipt(dial: Dial, pee
     line = dial(peer(broker).url)
     commit_two(line, Address(DestinationKind.TEMPORARY_QUEUE, "ID:x-1-1-1:1:1"))
     assert broker.frames == ["BEGIN", "SEND receipt", "SEND receipt", "COMMIT receipt"]
+
+
+def test_each_send_whose_answer_a_completion_listener_is_told_asks_for_a_receipt(peer: Peer) -> None:
+    broker = Broker631()
+    with jmsapi.connection_factory(peer(broker).url).create_context(JMSContext.SESSION_TRANSACTED) as context:
+        producer = context.create_producer()
+        for listener in (None, None, Heard(), None):
+            producer.set_async(listener).send(context.create_queue("orders"), "x")
+        context.commit()
+    sent = [frame for frame in broker.frames if frame.startswith("SEND")]
+    assert sent == ["SEND receipt", "SEND", "SEND receipt", "SEND"]
+
+
+class Heard(CompletionListener):
+    """Is told."""
+
+    def on_completion(self, message: Message) -> None:
+        assert message is not None
+
+    def on_exception(self, message: Message, exception: Exception) -> None:
+        raise exception
 
 
 @pytest.mark.parametrize("server", ["ActiveMQ/5.9.1", "ActiveMQ"])
