@@ -30,6 +30,8 @@ from jmsapi.spi import (
 __all__ = ["AuxiliaryConnection", "AuxiliaryInbox", "SendAnswers", "SendToken", "awaited"]
 
 T = TypeVar("T")
+_AGAIN_S: Final = 0.05
+"""Pause before a queue is looked at again of which others hold something."""
 _PAGE: Final = 200
 """Messages that are asked for at a time where a queue is read to its end."""
 
@@ -219,6 +221,7 @@ class AuxiliaryConnection:
         while held := self.purge(address):
             if time.monotonic() > deadline:
                 raise ProviderError(ErrorKind.IN_USE, f"{held} messages of {address.name!r} are held by another consumer")
+            time.sleep(_AGAIN_S)
 
     def _take(self, address: Address) -> int:
         """Take what comes out of a queue until nothing comes; return how many messages that were."""

@@ -221,7 +221,10 @@ class StompTransport(Transport):
                 first()
             try:
                 sent = self.socket.send(data)
-            except OSError:  # full, or broken: the loop will meet it as well
+            except BlockingIOError:
+                return 0
+            except OSError:  # the loop will meet it as well, if only as an end of stream
+                self._write_failed = True
                 return 0
             if 0 < sent < len(data):
                 self._joined, self._offset, self._count = data, sent, 0

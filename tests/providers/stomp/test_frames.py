@@ -254,7 +254,7 @@ def test_a_frame_that_comes_in_many_pieces_takes_linear_time(begin: bytes, piece
     assert cutter.feed(begin) == []
     for _ in range(8000):
         assert cutter.feed(piece) == []
-    assert time.process_time() - begun < 2  # 6 to 43 s when each piece is joined to what was there
+    assert time.process_time() - begun < 0.5  # 6 to 43 s when each piece is joined to what was there
     assert cutter.unfinished == len(begin) + 8000 * len(piece)
 
 
