@@ -68,8 +68,8 @@ def test_no_piece_counts_before_its_last_byte_is_written(takes: int, turns: list
         assert transport.idle
 
 
-@pytest.mark.parametrize("reset", [True, False])
-def test_a_peer_that_resets_has_not_closed_in_order_although_a_write_heard_of_it_first(reset: bool) -> None:
+@pytest.mark.parametrize(("reset", "at_once"), [(True, False), (True, True), (False, False)])
+def test_a_peer_that_resets_has_not_closed_in_order_although_a_write_heard_of_it_first(reset: bool, at_once: bool) -> None:
     told, loop = MagicMock(), MagicMock()
     transport = StompTransport(loop, told, ("here", 1), tls=None, timeout=1, limit=1000, vhost=None)
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
@@ -79,10 +79,12 @@ def test_a_peer_that_resets_has_not_closed_in_order_although_a_write_heard_of_it
         theirs.close()
         select.select([ours], [], [], 10)
         transport.socket = ours
-        if reset:
+        if at_once:
+            assert transport.write_now(b"ACK\n\n\0") == 0
+        elif reset:
             transport.queue(b"CONNECT\n\n\0")
             transport.flush()
-        else:
+        if at_once or not reset:
             transport.on_readable()
     assert transport.ended_in_order is not reset
     told.on_end.assert_called_once()
